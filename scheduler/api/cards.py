@@ -14,6 +14,7 @@ class Part(NamedTuple):
         profile: the name of its kind; parts of one kind differ in their place only.
         mib, cores: what whoever gets the part has of the card.
         start, size: the first slot of the card that the part takes, and how many.
+        slices: what the part is worth; a card as a whole is worth as much as its largest part.
     """
 
     profile: str
@@ -21,6 +22,7 @@ class Part(NamedTuple):
     cores: int
     start: int
     size: int
+    slices: int = 1
 
 
 # A card has no more slots.

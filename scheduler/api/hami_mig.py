@@ -67,10 +67,18 @@ def list_parts(profiles: Iterable[Profile], field: str) -> tuple[Part, ...]:
         )
         for at in places:
             is_possible = at.start >= 0 and at.size > 0 and at.start + at.size <= SLOTS_MAX
-            if not is_possible or not 0 < one.memory_mb <= _FIGURE_MAX or not 0 <= one.core <= 100:
+            has_figures = (
+                0 < one.memory_mb <= _FIGURE_MAX
+                and 0 <= one.core <= 100
+                and 0 <= one.slice_count <= SLOTS_MAX
+            )
+            if not is_possible or not has_figures:
                 text = f'MIG profile "{limits.shorten(one.name, 80)}" has a figure that no card has'
                 raise BadInput(field, text)
-            parts.append(Part(one.name, one.memory_mb, one.core, at.start, at.size))
+            part = Part(
+                one.name, one.memory_mb, one.core, at.start, at.size, max(1, one.slice_count)
+            )
+            parts.append(part)
     return tuple(parts)
 
 

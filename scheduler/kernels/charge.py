@@ -9,7 +9,7 @@ is taken back leaves exactly what was there before.
 from __future__ import annotations
 
 from scheduler.kernels._jit import kernel, part
-from scheduler.kernels.devices import carving
+from scheduler.schema import card_parts
 from scheduler.schema import columns as c
 from scheduler.schema.handles import Ints1, Ints2
 
@@ -146,12 +146,27 @@ def add_charge(tables: c.Tables, pod: int, sign: int) -> None:
     for i in range(tables.pods.held[0, pod], tables.pods.held[0, pod] + tables.pods.held[1, pod]):
         card, p = tables.pods.holds[i, c.HOLD_CARD], tables.pods.holds[i, c.HOLD_PART]
         if p != c.NO_PART:
-            carving.count_part(tables.cards, card, p, sign)
+            _count_part(tables.cards, card, p, sign)
             continue
         for figure in range(3):
             amount = sign * tables.pods.holds[i, 1 + figure]
             tables.cards.used[figure, card] += amount
             tables.nodes.pools.used[figure, tables.cards.pool[card]] += amount
+
+
+@part
+def _count_part(cards: c.Cards, d: int, p: int, sign: int) -> None:
+    """Count a part of a card as in use (``sign`` 1) or no longer in use (-1)."""
+    slots, i = cards.carvings.parts[p, card_parts.PART_SLOTS], cards.counter[d]
+    bit = 1
+    while bit <= slots:
+        if slots & bit != 0:
+            cards.slots.used[i] += sign
+            if cards.slots.used[i] > 0:
+                cards.cut[d] |= bit
+            else:
+                cards.cut[d] &= ~bit
+        i, bit = i + 1, bit << 1
 
 
 @part

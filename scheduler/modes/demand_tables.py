@@ -3,6 +3,7 @@
 The tables are made from shapes k that were seen n_k times. Shapes are pods that request devices of the family, if
 nothing else is said. The tables hold:
 
+- carved: how much of each size of parts of a card still fits (``modes/carved_tables.py``).
 - values: the dual prices of cutting cards into the seen shares, for each kind of card (``kernels/modes/cutting.py``).
 - price(node) = min(1, need)^(3.5 − 2 D), need = C / demand · Σ over shapes k that the empty node can host of
   d_k · (1 − S_k / C) / S_k; d_k: milli-GPU that the shape requests, S_k: capacity of all nodes that can host the
@@ -35,6 +36,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from scheduler.kernels.modes import cutting, keel
+from scheduler.modes import carved_tables
 from scheduler.modes.empty_nodes import EmptyNodes
 from scheduler.schema import columns as c
 from scheduler.schema import places
@@ -125,6 +127,9 @@ def make_tables(
         if assume
         else _compute_prices(nodes, judged, hosts, departures),
         value=_compute_values(nodes, judged),
+        carved=carved_tables.compute_fitting(
+            nodes.cards.carvings, judged, 0.0 if assume else departures
+        ),
         keel=typical,
         close=np.stack([_compute_reciprocals(typical.cards), _compute_reciprocals(typical.cpu)]),
         fgd=_make_typical(nodes, _pick_for_fgd(nodes, expected), everywhere=False),

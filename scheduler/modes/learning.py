@@ -119,9 +119,10 @@ class Learner:
         """Whether the tables have a figure for every node row and every kind of cards."""
         return self._sizes == self._read_sizes()
 
-    def _read_sizes(self) -> tuple[int, int]:
-        """Read the sizes that the tables must have: the number of node rows, and of kinds of cards."""
-        return self._cluster.nodes.capacity, len(self._cluster.cards.kinds)
+    def _read_sizes(self) -> tuple[int, int, int]:
+        """Read the sizes that the tables must have: the number of node rows, of kinds of cards and of carvings."""
+        cards = self._cluster.cards
+        return self._cluster.nodes.capacity, len(cards.kinds), len(cards.carvings.sizes)
 
 
 def _are_equal(a: c.Demand, b: c.Demand) -> bool:
@@ -131,4 +132,4 @@ def _are_equal(a: c.Demand, b: c.Demand) -> bool:
 def _list_columns(a: c.Demand) -> list[c.Ints | c.Flags | c.Floats]:
     parts = [a.keel, a.fgd, a.single]
     of_parts = [column for part in parts for column in part.list_values()]
-    return [*of_parts, a.close, a.price, a.value, a.rates, a.serving, a.served]
+    return [*of_parts, a.close, a.price, a.value, a.carved, a.rates, a.serving, a.served]

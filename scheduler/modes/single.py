@@ -28,6 +28,9 @@ _STEP, _FULL, _PART, _UNEVEN, _SQUARE = 30.0, 1.0, 0.5, 12_000.0, 2_400.0
 
 def make_places(cluster: Cluster, nodes: EmptyNodes, family: int, counts: Counts) -> Places:
     """Make the places of one family; empty if too many of its devices share a node with others."""
+    if cluster.nodes.columns.pools.carved.any():
+        # A bundle of resources knows nothing of the parts of its card.
+        return schema.make_empty()
     total, alone = float(nodes.count.sum()), float((nodes.count == 1).sum())
     if alone < max(_NODES_LEAST, _ALONE * total):
         return schema.make_empty()

@@ -8,6 +8,7 @@ Row numbers of -1 mean none.
 from __future__ import annotations
 
 from scheduler.schema import handles
+from scheduler.schema.card_parts import Carvings, SlotCounters
 from scheduler.schema.domains import Domains
 from scheduler.schema.handles import (
     Flags1,
@@ -90,25 +91,6 @@ class Nodes(Handle):
     pools: Pools
 
 
-class Carvings(Handle):
-    """What can be cut out of cards, once for all cards that are cut alike. V = carvings, P = parts of all of them."""
-
-    run: Ints2  # [2, V] first row and number of rows in ``parts``; the first carving has none
-    parts: Ints2  # [P, N_PART] see PART_*, those first that are to be tried first
-    uses: Ints2  # [E, 2] counter of the card, counted from its first one, and how much of it a part takes
-
-
-# Positions in Carvings.parts: MiB and core percent of the part, and its run of uses.
-PART_MIB, PART_CORES, PART_FIRST, PART_USES, N_PART = range(5)
-
-
-class Counters(Handle):
-    """What limits the parts of cards: a run of counters for each card that can be cut. E = all of them."""
-
-    total: Ints1  # [E]
-    used: Ints1  # [E]
-
-
 class Cards(Handle):
     """One row per card; the cards of a pool are neighbours, sorted by index."""
 
@@ -119,7 +101,8 @@ class Cards(Handle):
     cordoned: Flags1  # [D]
     mig: Flags1  # [D]
     carving: Ints1  # [D] what can be cut out of it, 0 where nothing is known of that
-    counter: Ints1  # [D] its first counter
+    counter: Ints1  # [D] the counter of its first slot
+    cut: Ints1  # [D] its slots that are in use
     numa: Ints1  # [D]
     position: Ints1  # [D] the card's index on its node
     model: Ints1  # [D] interned
@@ -127,7 +110,7 @@ class Cards(Handle):
     uuid: Ints1  # [D] interned
     pool: Ints1  # [D] its pool
     carvings: Carvings
-    counters: Counters
+    slots: SlotCounters
     group: Ints1  # [D] the place in its pool of the first card of its group, -1 of cards without a group
     kind: Ints1  # [D] what a card of its totals is to formulas, see state/cards.py; 0 is a whole GPU that is counted
 
@@ -321,6 +304,7 @@ class Demand(Handle):
     keel: Typical
     close: Ints2  # [2, K of keel] 2^PER_SHIFT · PER_WHOLE over the cards and over the milli-CPU asked, rounded up
     fgd: Typical
+    carved: Floats2  # [V, U] by the slots in use of a card: how many parts of each size still fit, milli-GPU
     rates: Floats1  # [N_RATES] see RATE_*
     serving: Ints1  # [R] rows of what else than CPU devices cannot be used without
     served: Floats1  # [R] milli-GPU that one of it serves
@@ -344,6 +328,9 @@ class Demand(Handle):
     N_RATES,
 ) = range(10)
 
+
+# Positions in Scratch.first.
+FIRST_CARD, FIRST_PICK = 0, 1
 
 # Scratch.only_numa; no device has this number.
 ANY_NUMA = -(1 << 40)
@@ -373,7 +360,8 @@ class Scratch(Handle):
     pick_cores: Ints1  # [P]
     pick_slot: Ints1  # [P] container of the pick
     pick_part: Ints1  # [P] part of the card that is picked, NO_PART for the card itself
-    first_pick: Ints1  # [1] the first pick of the container at hand
+    first: Ints1  # [2] FIRST_CARD, FIRST_PICK: the first card of the pool at hand, the first pick of the container at hand
+    cut: Ints1  # [M] the slots of each card that are in use with the pod
     only_numa: Ints1  # [1] the NUMA node of which alone devices may be taken, ANY_NUMA: of all
     holds: Ints2  # [2 P, N_HOLD] what the pod at hand holds of the picks, as ``Pods.holds``
     codes: Ints1  # [N_CARD_CODES] how many cards were refused for what

@@ -93,9 +93,6 @@ class Cold:
         if shape.ask.more:
             # Classes compare the cards of one family.
             return False
-        if gpu is not None and self._cluster.nodes.columns.pools.carved.any():
-            # Bounds know nothing of parts of cards.
-            return False
         if gpu is not None and (gpu.use_uuids or gpu.nouse_uuids):
             return False
         if gpu is not None and any(one.core_percent for one in gpu.containers):

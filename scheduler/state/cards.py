@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from scheduler.api.cards import Card, Place
+from scheduler.api.cards import SLOTS_MAX, Card, Place
 from scheduler.devices import whole
 from scheduler.schema import columns as c
 from scheduler.state.carvings import CarvingTable
@@ -94,6 +94,22 @@ class CardTable:
         self._runs.give_back(start, n)
         self._n_used -= n
 
+    def find_overfull(self, rows: c.Ints) -> c.Flags:
+        """Find [len(rows)] of which cards more is in use than they have.
+
+        The parts of a card may have a little more than all its cores, because the driver rounds the cores of each part
+        up: of such a card no slot may be in use twice.
+        """
+        columns = self.columns
+        over = columns.used[:, rows] > columns.total[:, rows]
+        is_cut = columns.carving[rows] > 0
+        over[c.CORES, is_cut] = False
+        found: c.Flags = np.asarray(over.any(axis=0))
+        if is_cut.any():
+            counters = columns.counter[rows[is_cut], np.newaxis] + np.arange(SLOTS_MAX)
+            found[is_cut] |= (self.carvings.slots.used[counters] > 1).any(axis=1)
+        return found
+
     def find_place(self, part: int) -> Place | None:
         """Return the place of a part of a card, None for none."""
         return self.carvings.find_place(part)
@@ -141,6 +157,7 @@ def _make_columns(capacity: int, carvings: CarvingTable) -> c.Cards:
         mig=np.zeros(capacity, np.bool_),
         carving=np.zeros(capacity, np.int64),
         counter=np.zeros(capacity, np.int64),
+        cut=np.zeros(capacity, np.int64),
         numa=np.zeros(capacity, np.int64),
         position=np.zeros(capacity, np.int64),
         model=np.zeros(capacity, np.int64),
@@ -148,7 +165,7 @@ def _make_columns(capacity: int, carvings: CarvingTable) -> c.Cards:
         uuid=np.zeros(capacity, np.int64),
         pool=np.zeros(capacity, np.int64),
         carvings=carvings.carvings,
-        counters=carvings.counters,
+        slots=carvings.slots,
         group=np.full(capacity, -1, np.int64),
         kind=np.zeros(capacity, np.int64),
     )

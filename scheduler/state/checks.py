@@ -264,7 +264,7 @@ def _verify_row(cluster: Cluster, name: str, pod: PodRecord) -> None:
 def count_closed_nodes(cluster: Cluster) -> dict[str, int]:
     """Count the nodes with closed GPUs, all or some of them, by reason; O(cards) in columns."""
     nodes, cards = cluster.nodes.columns, cluster.cards.columns
-    is_full = (cards.used > cards.total).any(axis=0)
+    is_full = cluster.cards.find_overfull(np.arange(cards.numa.size))
     over = np.concatenate(([0], np.cumsum(is_full)))
     pools = nodes.pools
     n_full = over[pools.start + pools.count] - over[pools.start]
@@ -278,12 +278,12 @@ def count_closed_nodes(cluster: Cluster) -> dict[str, int]:
 
 def list_overcommitted(cluster: Cluster) -> list[str]:
     """List the cards that are charged more than they have, as ``node/uuid``; the list must always be empty."""
-    cards = cluster.cards.columns
+    is_over = cluster.cards.find_overfull(np.arange(cluster.cards.columns.numa.size))
     return [
         f"{name}/{cluster.cards.find_uuid(d)}"
         for name, row in cluster.nodes.rows.items()
         for d in cluster.registers.list_card_rows(row)
-        if bool((cards.used[:, d] > cards.total[:, d]).any())
+        if is_over[d]
     ]
 
 

@@ -230,12 +230,12 @@ class Registers:
 
     def are_usable(self, row: int, uuids: Iterable[str]) -> bool:
         """Whether cards are registered on a node, healthy and not over-full."""
-        there, cards = self.list_all_cards("", row), self._cards.columns
-        return all(
-            d >= 0
-            and bool(cards.healthy[d])
-            and bool((cards.used[:, d] <= cards.total[:, d]).all())
-            for d in (there.get(uuid, -1) for uuid in uuids)
+        there = self.list_all_cards("", row)
+        rows = np.array([there.get(uuid, -1) for uuid in uuids], np.int64)
+        return bool(
+            (rows >= 0).all()
+            and self._cards.columns.healthy[rows].all()
+            and not self._cards.find_overfull(rows).any()
         )
 
     def list_all_cards(self, uid: str, row: int) -> dict[str, int]:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from scheduler.api import names
 from scheduler.kernels import diagnose
-from scheduler.kernels.devices import gpus
+from scheduler.kernels.devices import choose
 from scheduler.plugins.rules import gpu_cards
 from scheduler.schema import columns as c
 from scheduler.shapes import diagnosis
@@ -88,7 +88,10 @@ def told(cluster: Cluster, pod: twin.Pod) -> dict[str, str]:
     )
     rows = diagnosis.list_rows(cluster)
     rows = rows[
-        [gpus.choose_cards(nodes, cards, shape.ask, int(row), world.scratch) < 0 for row in rows]
+        [
+            choose.choose_devices(nodes, cards, shape.ask, int(row), world.scratch) < 0
+            for row in rows
+        ]
     ]
     bits: c.Ints = cycle.boards.find_refusals(shape, rows)
     judged = diagnosis.gather_refusals(cluster, shape, world, rows, bits)

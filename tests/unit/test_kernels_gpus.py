@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 
 from scheduler.api import names
 from scheduler.api.reasons import CARD_CODES, CardRefusal
-from scheduler.kernels.devices import gpus
+from scheduler.kernels.devices import choose, gpus
 from scheduler.schema import columns as c
 from scheduler.shapes.boards import Boards, Shape
 from scheduler.state.cluster import Cluster
@@ -96,7 +96,7 @@ def kernel_choice(node_cards: Sequence[twin.Card], pod: twin.Pod) -> twin.Choice
     cluster, row = built(node_cards)
     shape, boards = shape_of(cluster, pod)
     s, nodes = boards.get_world(shape).scratch, cluster.nodes.columns
-    n = gpus.choose_cards(nodes, cluster.cards.columns, shape.ask, row, s)
+    n = choose.choose_devices(nodes, cluster.cards.columns, shape.ask, row, s)
     if n < 0:
         codes = {
             CARD_CODES[CardRefusal(i)]: count for i, count in enumerate(s.codes.tolist()) if count
@@ -239,11 +239,11 @@ def test_a_share_of_a_card_is_floored_and_never_0_mib(
 def test_choose_is_compiled_in_exactly_one_version() -> None:
     cluster, row = built([twin.Card("GPU-0", 0)])
     shape, boards = shape_of(cluster, twin.Pod((twin.Container(nums=1, mem=1),)))
-    gpus.choose_cards(
+    choose.choose_devices(
         cluster.nodes.columns,
         cluster.cards.columns,
         shape.ask,
         row,
         boards.get_world(shape).scratch,
     )
-    assert len(compiled.versions(gpus.choose_cards)) == 1
+    assert len(compiled.versions(choose.choose_devices)) == 1

@@ -57,7 +57,7 @@ def load_few(cache: Path, code: str) -> str:
         "llvm.parse_bitcode = lambda code: sizes.add(len(code)) or parse(code);"
         "from scheduler.kernels import _cache, compiling;"
         "every = compiling.list_kernels();"
-        "names = 'devices.gpus:choose_cards', 'diagnose:count_card_codes';"
+        "names = 'devices.choose:choose_devices', 'diagnose:count_card_codes';"
         "few = {key: every[key] for key in every if key.endswith(names)};"
         "compiling.list_kernels = lambda: few;"
         "misses = lambda: [sum(one.stats.cache_misses.values()) for one in few.values()];"
@@ -112,7 +112,7 @@ def test_a_kernel_has_its_turn_after_those_within_it() -> None:
     within = {key: compiling._list_within(one) for key, one in compiling.list_kernels().items()}
     kernels = "scheduler.kernels"
     assert within[f"{kernels}.place:place_run"] > {
-        f"{kernels}.place:put_pod", f"{kernels}.parts:weigh_cards", f"{kernels}.devices.gpus:choose_cards"
+        f"{kernels}.place:put_pod", f"{kernels}.parts:weigh_cards", f"{kernels}.devices.choose:choose_devices"
     }  # fmt: skip
     assert within[f"{kernels}.preempt:sort_by_place"] == set()
 

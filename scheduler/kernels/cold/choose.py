@@ -121,6 +121,9 @@ def _may_win(world: World, ask: c.Ask, cold: Cold, row: int) -> bool:
     if aware.is_whole(nodes, demand, row):
         # Of those with a device each there is no bound: they are looked at one by one, class by class.
         return True
+    if nodes.pools.carved[pools.find_pool(nodes, ask, row)]:
+        # Bounds know nothing of parts of cards.
+        return True
     if not cold.known.fresh[row]:
         pool = pools.find_pool(nodes, ask, row)
         known.refresh_node(nodes, cards, demand, cold.known, pool, row, world.scratch)

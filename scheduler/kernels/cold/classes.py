@@ -106,7 +106,7 @@ def _digest_node(nodes: c.Nodes, cards: c.Cards, demand: c.Demand, pool: int, ro
     for d in range(start, start + nodes.pools.count[pool]):
         for figure in range(3):
             mixed = _mix_figure(mixed, cards.used[figure, d])
-        mixed = _mix_figure(mixed, cards.total[c.MIB, d])
+        mixed = _mix_figure(mixed, cards.total[c.MIB, d] + cards.cut[d])
     return mixed
 
 
@@ -167,6 +167,8 @@ def _are_cards_alike(cards: c.Cards, d: int, e: int) -> bool:
         (cards.healthy[d] == cards.healthy[e])
         & (cards.cordoned[d] == cards.cordoned[e])
         & (cards.mig[d] == cards.mig[e])
+        & (cards.carving[d] == cards.carving[e])
+        & (cards.cut[d] == cards.cut[e])
         & (cards.numa[d] == cards.numa[e])
         & (cards.position[d] == cards.position[e])
         & (cards.model[d] == cards.model[e])

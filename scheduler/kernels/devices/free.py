@@ -1,7 +1,8 @@
 """What is free on the cards of one of a node's pools, in milli of a card, before and with the pod.
 
 A card has two dimensions, cores and memory; what it can still give is the lesser of the two shares.
-Cards that are closed (unhealthy, cordoned, MIG, out of sharers) give nothing. Cards of one kind with the same
+Cards that are closed (unhealthy, cordoned, in MIG mode with unknown parts, out of sharers) give nothing. A card that can
+be cut gives what its free slots can still be cut into. Cards of one kind with the same
 two figures are alike to every formula, so a pool is a short list of states: (cores, memory, how many, kind).
 Devices that are only counted are one state.
 """
@@ -9,7 +10,7 @@ Devices that are only counted are one state.
 from __future__ import annotations
 
 from scheduler.kernels._jit import part, tiny
-from scheduler.kernels.devices import pools
+from scheduler.kernels.devices import carving, pools
 from scheduler.schema import columns as c
 
 # Shares are floor(figure · (1000 / total)): the product may fall short of a whole number by its last bit.
@@ -42,6 +43,8 @@ def read_cards(nodes: c.Nodes, cards: c.Cards, pool: int, row: int, s: c.Scratch
                 cards, c.CORES, d, cards.total[c.CORES, d] - cards.used[c.CORES, d]
             )
             mib = convert_to_milli(cards, c.MIB, d, cards.total[c.MIB, d] - cards.used[c.MIB, d])
+            if cards.carving[d] > 0:
+                cores = mib = carving.get_room(cards, d, cards.cut[d])
         s.free[0, j] = cores
         s.free[1, j] = mib
         n = add_state(s.states, n, cores, mib, cards.kind[d])
@@ -54,7 +57,7 @@ def is_open(cards: c.Cards, d: int) -> bool:
     return bool(
         cards.healthy[d]
         and not cards.cordoned[d]
-        and not cards.mig[d]
+        and (not cards.mig[d] or cards.carving[d] > 0)
         and cards.used[c.SLOTS, d] < cards.total[c.SLOTS, d]
     )
 
@@ -119,13 +122,17 @@ def sum_taken(nodes: c.Nodes, cards: c.Cards, ask: c.Ask, row: int, n: int, s: c
 @part
 def read_card_with_pod(cards: c.Cards, start: int, j: int, s: c.Scratch) -> tuple[int, int]:
     """Return what is free on a card when the pod has what stands in ``s.peak``."""
-    held = (s.peak[c.CORES, j], s.peak[c.MIB, j], s.peak[c.SLOTS, j])
-    return read_card_without(cards, start + j, held)
+    d = start + j
+    if cards.carving[d] > 0:
+        is_full = cards.used[c.SLOTS, d] + s.peak[c.SLOTS, j] >= cards.total[c.SLOTS, d]
+        room = 0 if is_full else carving.get_room(cards, d, s.cut[j])
+        return room, room
+    return read_card_without(cards, d, (s.peak[c.CORES, j], s.peak[c.MIB, j], s.peak[c.SLOTS, j]))
 
 
 @part
 def read_card_without(cards: c.Cards, d: int, held: tuple[int, int, int]) -> tuple[int, int]:
-    """Return what is free on a card when so many more cores, MiB and slots of it are held."""
+    """Return what is free on a card, not one that can be cut, when so many more cores, MiB and slots of it are held."""
     if cards.used[c.SLOTS, d] + held[2] >= cards.total[c.SLOTS, d]:
         return 0, 0
     cores = convert_to_milli(

@@ -10,6 +10,7 @@ import numpy as np
 
 from scheduler.kernels._jit import kernel, part, tiny
 from scheduler.kernels.devices import carving, pools
+from scheduler.schema import card_parts
 from scheduler.schema import columns as c
 from scheduler.schema.handles import Ints2
 from scheduler.schema.world import World
@@ -115,7 +116,7 @@ def _find_refusal(
     cores_used = cards.used[c.CORES, d] + s.held[c.CORES, j]
     if cards.mig[d]:
         # What the container has of the card already is not in ``s.held`` yet.
-        for p in range(s.first_pick[0], n_picks):
+        for p in range(s.first[c.FIRST_PICK], n_picks):
             if s.picks[p] == d:
                 slots, mib_used = slots + 1, mib_used + s.pick_mib[p]
                 cores_used += s.pick_cores[p]
@@ -135,11 +136,16 @@ def _find_refusal(
         return EXCLUSIVE
     if cores_total != 0 and cores_used == cores_total and cores == 0:
         return EXHAUSTED
-    if cards.mig[d]:
-        mib = find_mib_asked(cards, ask, slot, d)
-        if cards.carving[d] == 0 or carving.find_part(cards, d, mib, n_picks, s) == c.NO_PART:
-            return MIG
+    if cards.mig[d] and _find_first_part(cards, ask, slot, d, s) == c.NO_PART:
+        return MIG
     return -1
+
+
+@tiny
+def _find_first_part(cards: c.Cards, ask: c.Ask, slot: int, d: int, s: c.Scratch) -> int:
+    """Find the part of a card that HAMi gives to a container; ``NO_PART`` for none, and for cards that cannot be cut."""
+    mib = find_mib_asked(cards, ask, slot, d)
+    return int(carving.find_part(cards, d, mib, s.cut[d - s.first[c.FIRST_CARD]]))
 
 
 @part
@@ -199,39 +205,12 @@ def find_cores(cards: c.Cards, containers: c.Ints, slot: int, d: int) -> int:
     return int(max(1, cards.total[c.CORES, d] * percent // 100))
 
 
-@kernel
-def choose_cards(nodes: c.Nodes, cards: c.Cards, ask: c.Ask, row: int, s: c.Scratch) -> int:
-    """Pick cards on one node for every container of the pod.
-
-    Reads nodes, cards, ask; writes ``s.picks``, ``s.pick_mib``, ``s.pick_cores``, ``s.pick_slot`` (in HAMi's pick order),
-    ``s.peak`` (what the pod is charged per card of the node) and, on refusal, ``s.codes``.
-
-    Returns:
-        The number of picks, or -1 when a container does not fit.
-
-    Cost: O(containers · cards²) for the sort, cards ≤ 16 in practice.
-    """
-    pool = pools.find_pool(nodes, ask, row)
-    start, count = nodes.pools.start[pool], nodes.pools.count[pool]
-    begin_choice(count, s)
-    n_picks = 0
-    for slot in range(ask.containers.shape[1]):
-        wanted = ask.containers[c.N_CARDS, slot]
-        if wanted == 0:
-            continue
-        first = n_picks
-        n_picks = _choose_for_container(cards, ask, slot, start, count, n_picks, s)
-        if n_picks < 0:
-            return -1
-        hold_picks(ask, slot, start, first, n_picks, s)
-    return n_picks
-
-
 @part
-def begin_choice(count: int, s: c.Scratch) -> None:
+def begin_choice(cards: c.Cards, start: int, count: int, s: c.Scratch) -> None:
     """Clear what the pod holds of ``count`` cards, before the first container is served."""
+    s.first[c.FIRST_CARD] = start
     for j in range(count):
-        s.order[j] = j
+        s.order[j], s.cut[j] = j, cards.cut[start + j]
         for i in range(3):
             s.held[i, j] = 0
             s.peak[i, j] = 0
@@ -254,15 +233,29 @@ def hold_picks(ask: c.Ask, slot: int, start: int, first: int, end: int, s: c.Scr
 
 @part
 def pick_card(cards: c.Cards, ask: c.Ask, slot: int, d: int, n_picks: int, s: c.Scratch) -> None:
-    """Write a card down as the next pick of a container."""
-    mib, p = find_mib_asked(cards, ask, slot, d), c.NO_PART
-    cores = find_cores(cards, ask.containers, slot, d)
-    if cards.mig[d]:
-        # What is charged is the part, which may be more than what was asked for.
-        p = carving.find_part(cards, d, mib, n_picks, s)
-        mib, cores = cards.carvings.parts[p, c.PART_MIB], cards.carvings.parts[p, c.PART_CORES]
+    """Write a card, or the first part that suffices of a card that is cut, down as the next pick of a container."""
+    p = _find_first_part(cards, ask, slot, d, s) if cards.mig[d] else c.NO_PART
+    write_pick(cards, ask, slot, (d, p), n_picks, s)
+
+
+@part
+def write_pick(
+    cards: c.Cards, ask: c.Ask, slot: int, picked: tuple[int, int], n_picks: int, s: c.Scratch
+) -> None:
+    """Write a card, or a part of it, down as the next pick of a container; ``NO_PART``: the card as it is."""
+    d, p = picked
     s.picks[n_picks], s.pick_slot[n_picks], s.pick_part[n_picks] = d, slot, p
-    s.pick_mib[n_picks], s.pick_cores[n_picks] = mib, cores
+    if p == c.NO_PART:
+        s.pick_mib[n_picks] = find_mib_asked(cards, ask, slot, d)
+        s.pick_cores[n_picks] = find_cores(cards, ask.containers, slot, d)
+        return
+    # What is charged is the part, which may be more than what was asked for.
+    part_figures = cards.carvings.parts
+    s.pick_mib[n_picks], s.pick_cores[n_picks] = (
+        part_figures[p, card_parts.PART_MIB],
+        part_figures[p, card_parts.PART_CORES],
+    )
+    s.cut[d - s.first[c.FIRST_CARD]] |= part_figures[p, card_parts.PART_SLOTS]
 
 
 @kernel
@@ -276,10 +269,8 @@ def suffices(world: World, ask: c.Ask, row: int, picks: Ints2) -> bool:
     nodes, cards, s = world.tables.nodes, world.tables.cards, world.scratch
     pool = pools.find_pool(nodes, ask, row)
     start, count = nodes.pools.start[pool], nodes.pools.count[pool]
-    for j in range(count):
-        for i in range(3):
-            s.held[i, j] = 0
-    s.first_pick[0] = picks.shape[0]
+    begin_choice(cards, start, count, s)
+    s.first[c.FIRST_PICK] = picks.shape[0]
     for p in range(picks.shape[0]):
         d, slot = picks[p, 0], picks[p, 1]
         if (
@@ -306,7 +297,7 @@ def _has_parts(cards: c.Cards, start: int, count: int) -> bool:
 
 
 @part
-def _choose_for_container(
+def choose_for_container(
     cards: c.Cards, ask: c.Ask, slot: int, start: int, count: int, n_picks: int, s: c.Scratch
 ) -> int:
     """Pick the cards of one container; return the number of picks so far, or -1."""
@@ -317,7 +308,7 @@ def _choose_for_container(
         return -1
     order_cards(cards, ask, start, count, s)
     numa_bind = ask.rules.numa_bind
-    first = s.first_pick[0] = n_picks
+    first = n_picks
     last_numa = -1
     at = count
     while at > 0:
@@ -341,6 +332,7 @@ def _choose_for_container(
             if last_numa >= 0:
                 s.codes[NUMA] += n_picks - first
             n_picks = first
+            carving.read_cuts(cards, start, count, n_picks, s)
             last_numa = cards.numa[d]
         if ask.prefers.uuid_ok.size > 0 and not ask.prefers.uuid_ok[cards.uuid[d]]:
             s.codes[UUID] += 1

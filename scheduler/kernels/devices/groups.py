@@ -9,7 +9,7 @@ comes to first.
 from __future__ import annotations
 
 from scheduler.kernels._jit import part, tiny
-from scheduler.kernels.devices import gpus, pools
+from scheduler.kernels.devices import gpus
 from scheduler.schema import columns as c
 
 # What ``s.order`` has of cards that cannot be picked.
@@ -18,25 +18,7 @@ _EVERY, _NO_GROUP = -2, -1
 
 
 @part
-def choose_grouped(nodes: c.Nodes, cards: c.Cards, ask: c.Ask, row: int, s: c.Scratch) -> int:
-    """Pick cards for every container: as ``choose.choose_devices``."""
-    pool = pools.find_pool(nodes, ask, row)
-    start, count = nodes.pools.start[pool], nodes.pools.count[pool]
-    gpus.begin_choice(count, s)
-    n_picks = 0
-    for slot in range(ask.containers.shape[1]):
-        if ask.containers[c.N_CARDS, slot] == 0:
-            continue
-        first = n_picks
-        n_picks = _choose_for_container(cards, ask, slot, start, count, n_picks, s)
-        if n_picks < 0:
-            return -1
-        gpus.hold_picks(ask, slot, start, first, n_picks, s)
-    return n_picks
-
-
-@part
-def _choose_for_container(
+def choose_for_container(
     cards: c.Cards, ask: c.Ask, slot: int, start: int, count: int, n_picks: int, s: c.Scratch
 ) -> int:
     """Pick the cards of one container; return the number of picks so far, or -1."""

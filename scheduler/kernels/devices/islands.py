@@ -10,7 +10,7 @@ by what is in use, so on a node that is partly used its islands are not those of
 from __future__ import annotations
 
 from scheduler.kernels._jit import part, tiny
-from scheduler.kernels.devices import gpus, pools
+from scheduler.kernels.devices import gpus
 from scheduler.schema import columns as c
 
 _ISLAND, _ALL = 4, 8
@@ -20,28 +20,20 @@ _N_QUADS = 6
 
 
 @part
-def choose_linked(nodes: c.Nodes, cards: c.Cards, ask: c.Ask, row: int, s: c.Scratch) -> int:
-    """Pick linked cards for every container: as ``choose.choose_devices``."""
-    pool = pools.find_pool(nodes, ask, row)
-    start, count = nodes.pools.start[pool], nodes.pools.count[pool]
-    gpus.begin_choice(count, s)
-    n_picks = 0
-    for slot in range(ask.containers.shape[1]):
-        wanted = ask.containers[c.N_CARDS, slot]
-        if wanted == 0:
-            continue
-        s.codes[:] = 0
-        fitting = _find_fitting(cards, ask, slot, start, count, s)
-        chosen = _choose_set(fitting, wanted)
-        if chosen == 0:
-            s.codes[gpus.TOO_FEW] = _count_bits(fitting)
-            return -1
-        first = n_picks
-        for j in range(_ALL):
-            if chosen >> j & 1:
-                gpus.pick_card(cards, ask, slot, start + j, n_picks, s)
-                n_picks += 1
-        gpus.hold_picks(ask, slot, start, first, n_picks, s)
+def choose_for_container(
+    cards: c.Cards, ask: c.Ask, slot: int, start: int, count: int, n_picks: int, s: c.Scratch
+) -> int:
+    """Pick linked cards for one container; return the number of picks so far, or -1."""
+    s.codes[:] = 0
+    fitting = _find_fitting(cards, ask, slot, start, count, s)
+    chosen = _choose_set(fitting, ask.containers[c.N_CARDS, slot])
+    if chosen == 0:
+        s.codes[gpus.TOO_FEW] = _count_bits(fitting)
+        return -1
+    for j in range(_ALL):
+        if chosen >> j & 1:
+            gpus.pick_card(cards, ask, slot, start + j, n_picks, s)
+            n_picks += 1
     return n_picks
 
 

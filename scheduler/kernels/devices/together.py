@@ -9,30 +9,12 @@ Source: HAMi v2.10 (Apache-2.0) ``pkg/device/mthreads`` and ``pkg/device/metax``
 from __future__ import annotations
 
 from scheduler.kernels._jit import part, tiny
-from scheduler.kernels.devices import gpus, pools
+from scheduler.kernels.devices import gpus
 from scheduler.schema import columns as c
 
 
 @part
-def choose_together(nodes: c.Nodes, cards: c.Cards, ask: c.Ask, row: int, s: c.Scratch) -> int:
-    """Pick cards for every container: as ``choose.choose_devices``."""
-    pool = pools.find_pool(nodes, ask, row)
-    start, count = nodes.pools.start[pool], nodes.pools.count[pool]
-    gpus.begin_choice(count, s)
-    n_picks = 0
-    for slot in range(ask.containers.shape[1]):
-        if ask.containers[c.N_CARDS, slot] == 0:
-            continue
-        first = n_picks
-        n_picks = _choose_for_container(cards, ask, slot, start, count, n_picks, s)
-        if n_picks < 0:
-            return -1
-        gpus.hold_picks(ask, slot, start, first, n_picks, s)
-    return n_picks
-
-
-@part
-def _choose_for_container(
+def choose_for_container(
     cards: c.Cards, ask: c.Ask, slot: int, start: int, count: int, n_picks: int, s: c.Scratch
 ) -> int:
     """Pick the cards of one container; return the number of picks so far, or -1."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from scheduler.kernels._jit import kernel, part
 from scheduler.kernels.devices import gpus
+from scheduler.schema import card_parts
 from scheduler.schema import columns as c
 from scheduler.schema.handles import Ints2
 
@@ -51,8 +52,8 @@ def hold_cards(
                 cores = told[t, TOLD_CORES]
                 if told[t, TOLD_PART] != c.NO_PART:
                     # A part is held as it is, and by the pod until its end.
-                    mib = cards.carvings.parts[told[t, TOLD_PART], c.PART_MIB]
-                    cores = cards.carvings.parts[told[t, TOLD_PART], c.PART_CORES]
+                    mib = cards.carvings.parts[told[t, TOLD_PART], card_parts.PART_MIB]
+                    cores = cards.carvings.parts[told[t, TOLD_PART], card_parts.PART_CORES]
                     kind = c.KIND_APP
                 elif cards.mig[told[t, CARD]]:
                     # It names a part that the card does not have.

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from scheduler.kernels._jit import part, tiny
 from scheduler.kernels.devices import choose, free, gpus, pools
-from scheduler.kernels.modes import fragments, keel, places, published
+from scheduler.kernels.modes import carved, fragments, keel, places, published
 from scheduler.schema import columns as c
 from scheduler.schema.places import ROOM_ASKED, STEP, Places
 
@@ -26,7 +26,7 @@ def place_pod(
 ) -> int:
     """Return the milli-points 0..100,000 of the pod on a node, -1 when the cards do not suffice.
 
-    Reads all but the scratch; leaves the picks of the pod there as ``gpus.choose_cards`` does.
+    Reads all but the scratch; leaves the picks of the pod there as ``choose.choose_devices`` does.
     O(cards · (cards + typical shapes)).
     """
     mode, pool = ask.prefers.mode.aware, pools.find_pool(nodes, ask, row)
@@ -158,16 +158,19 @@ def pick_cards(
     pool = pools.find_pool(nodes, ask, row)
     chooser = nodes.pools.chooser[pool]
     # The rule of TOGETHER is about several containers, for which the driver's walk chooses anyway.
-    by_driver = chooser not in (c.WALK, c.TOGETHER) or nodes.pools.carved[pool]
-    if ask.rules.walk or by_driver:
+    by_driver = chooser not in (c.WALK, c.TOGETHER)
+    is_carved = nodes.pools.carved[pool]
+    # Of the modes only ``keel`` knows parts of cards.
+    if ask.rules.walk or by_driver or (is_carved and ask.prefers.mode.aware != KEEL):
         return choose.choose_devices(nodes, cards, ask, row, s)
     slot = ask.rules.only
     start = nodes.pools.start[pool]
+    if is_carved:
+        count, price = nodes.pools.count[pool], demand.price[row]
+        return carved.pick_parts(cards, ask, demand, start, count, price, s)
     passing = 0
+    gpus.begin_choice(cards, start, nodes.pools.count[pool], s)
     for j in range(nodes.pools.count[pool]):
-        for i in range(3):
-            s.held[i, j] = 0
-            s.peak[i, j] = 0
         if gpus.accepts_card(cards, ask, slot, start, j, 0, s):
             s.order[passing] = j
             passing += 1
@@ -258,7 +261,7 @@ def _try_each(
             measure = _measure_fragments(ask, demand, row, cpu, idle, (s.fits_with, s.frag_with))
         if ask.prefers.mode.aware == KEEL:
             cost = keel.find_loss(demand, row, s, idle, cpu, measure)
-            cost += _find_cut(cards, demand, start, j, s)
+            cost += _find_cut(cards, ask, demand, start, j, s)
         else:
             # As published: the whole score, so that cards tie within a step and the first is taken.
             points = published.score_fgd(s.was[c.WAS_MEASURE], measure, demand.rates[c.RATE_FGD])
@@ -311,12 +314,16 @@ def _find_loss(
         start = nodes.pools.start[pool]
         for j in range(nodes.pools.count[pool]):
             if s.peak[c.SLOTS, j] > 0:
-                cost += _find_cut(cards, demand, start, j, s)
+                cost += _find_cut(cards, ask, demand, start, j, s)
     return float(cost)
 
 
 @part
-def _find_cut(cards: c.Cards, demand: c.Demand, start: int, j: int, s: c.Scratch) -> float:
+def _find_cut(
+    cards: c.Cards, ask: c.Ask, demand: c.Demand, start: int, j: int, s: c.Scratch
+) -> float:
+    if cards.carving[start + j] > 0:
+        return carved.find_loss(cards, ask, demand, start, j, s)
     now = free.read_card_with_pod(cards, start, j, s)
     was, rest = min(s.free[0, j], s.free[1, j]), min(now[0], now[1])
     held = s.peak[c.CORES, j], s.peak[c.MIB, j]

@@ -1,0 +1,50 @@
+"""What the demand makes of cards that are cut: by the slots in use of a card, how much of each size of parts still fits.
+
+For each size of parts, the number of them that fit at once if nothing else is cut, times their size in milli-GPU; and of
+these figures a weighted mean. While nothing leaves (D = 0, departures per arrival), all sizes that the card has count
+alike: a place for a large part that is lost is lost for good. The more pods leave, the less those sizes count that no
+pods request, because places come back: each such size has the weight 1 − D.
+
+docs/placement-figures.md has the figures, and what else was tried: to weigh the sizes by how often they are requested is
+worse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from scheduler.api.pods import gpus
+from scheduler.schema import columns as c
+from scheduler.state.carvings import N_SETS, CarvingTable
+from scheduler.state.demand import DemandShape
+
+# Less of the pods does not make a size one that is requested.
+_REQUESTED_LEAST = 0.02
+
+
+def compute_fitting(
+    carvings: CarvingTable, counts: Mapping[DemandShape, float], departures: float
+) -> c.Floats:
+    """Compute [V, N_SETS] for each carving the figure above in milli-GPU, by the slots in use."""
+    found = np.zeros((len(carvings.sizes), N_SETS))
+    total = sum(counts.values())
+    for v, sizes in enumerate(carvings.sizes):
+        if not sizes:
+            continue
+        requested = dict.fromkeys(sizes, 0.0)
+        for shape, n in counts.items():
+            wanted = shape.mib or sizes[-1] * shape.percent // gpus.WHOLE_CARD_PERCENT
+            size = next((size for size in sizes if size >= wanted), None)
+            if size is not None:
+                requested[size] += n
+        weights = np.array(
+            [
+                1.0 if n >= _REQUESTED_LEAST * total else 1.0 - min(1.0, departures)
+                for n in requested.values()
+            ]
+        )
+        if weights.any():
+            found[v] = (weights * carvings.worths[v]) @ carvings.fitting[v] / weights.sum()
+    return found

@@ -1,0 +1,28 @@
+"""The arrays that say what can be cut out of cards."""
+
+from __future__ import annotations
+
+from scheduler.schema.handles import Handle, Ints1, Ints2
+
+
+class Carvings(Handle):
+    """What can be cut out of cards, once for all cards that are cut alike.
+
+    V = carvings, P = parts of all of them, U = sets of the slots of a card. A set of slots is a number, with a bit for
+    each slot.
+    """
+
+    run: Ints2  # [2, V] first row and number of rows in ``parts``; the first carving has none
+    parts: Ints2  # [P, N_PART] see PART_*, those first that are to be tried first
+    room: Ints2  # [V, U] by the slots in use: the most milli of a card that can still be cut out of it
+
+
+# Positions in Carvings.parts: MiB and core percent of the part, the slots that it takes, and the milli of a card that it
+# is worth.
+PART_MIB, PART_CORES, PART_SLOTS, PART_MILLI, N_PART = range(5)
+
+
+class SlotCounters(Handle):
+    """How many parts in use take each slot of the cards that can be cut: a run of counters for each such card."""
+
+    used: Ints1  # [E] E = slots of all cards
