@@ -40,7 +40,7 @@ _MOST = (
 )
 
 
-class Card(msgspec.Struct, gc=False, frozen=True):
+class Card(msgspec.Struct, gc=False, frozen=True, omit_defaults=True):
     """One physical GPU as its node registers it.
 
     ``devmem`` is MiB and ``devcore`` percent, both after the plugin's scaling; ``count`` is the
@@ -106,8 +106,9 @@ def encode_register(cards: Iterable[devices.Card]) -> str:
                 devcore=card.cores,
                 type=card.model,
                 numa=card.numa,
-                mode=card.mode,
+                mode="mig" if card.is_carved else card.mode,
                 health=card.healthy,
+                mig_profiles=hami_mig.list_profiles(card.parts),
             )
             for card in cards
         ]

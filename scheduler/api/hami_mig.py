@@ -82,6 +82,23 @@ def list_parts(profiles: Iterable[Profile], field: str) -> tuple[Part, ...]:
     return tuple(parts)
 
 
+def list_profiles(parts: Iterable[Part]) -> tuple[Profile, ...]:
+    """List the profiles of these parts, as a register has them."""
+    found: dict[str, list[Part]] = {}
+    for part in parts:
+        found.setdefault(part.profile, []).append(part)
+    return tuple(
+        Profile(
+            name,
+            memory_mb=some[0].mib,
+            core=some[0].cores,
+            slice_count=some[0].slices,
+            placements=tuple(Placement(part.start, part.size) for part in some),
+        )
+        for name, some in found.items()
+    )
+
+
 def encode_allocations(slots: Slots) -> str:
     """Encode the instances of ``hami.io/vgpu-mig-allocations``; empty for none."""
     found = [

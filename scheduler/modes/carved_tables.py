@@ -1,9 +1,10 @@
 """What the demand makes of cards that are cut: by the slots in use of a card, how much of each size of parts still fits.
 
-For each size of parts, the number of them that fit at once if nothing else is cut, times their size in milli-GPU; and of
-these figures a weighted mean. While nothing leaves (D = 0, departures per arrival), all sizes that the card has count
-alike: a place for a large part that is lost is lost for good. The more pods leave, the less those sizes count that no
-pods request, because places come back: each such size has the weight 1 − D.
+For each size of parts, the number of them that fit at once if nothing else is cut, times their size in milli-GPU; of
+these figures a weighted mean; and 0.25 + 2 D times that mean, where D is departures per arrival. While nothing leaves, the
+room that is lost counts, and the mean decides among places that lose as much: all sizes that the card has count alike,
+because a place for a large part that is lost is lost for good. The more pods leave, the more the mean counts, and the
+less those sizes count in it that no pods request, because places come back: each such size has the weight 1 − D.
 
 docs/placement-figures.md has the figures, and what else was tried: to weigh the sizes by how often they are requested is
 worse.
@@ -22,14 +23,16 @@ from scheduler.state.demand import DemandShape
 
 # Less of the pods does not make a size one that is requested.
 _REQUESTED_LEAST = 0.02
+_AMONG_EQUALS, _FRAGMENT_WEIGHT = 0.25, 2.0
 
 
 def compute_fitting(
     carvings: CarvingTable, counts: Mapping[DemandShape, float], departures: float
 ) -> c.Floats:
-    """Compute [V, N_SETS] for each carving the figure above in milli-GPU, by the slots in use."""
+    """Compute [V, N_SETS] for each carving the figure above in milli-GPU, by the slots in use. O(V · (shapes + N_SETS))."""
     found = np.zeros((len(carvings.sizes), N_SETS))
-    total = sum(counts.values())
+    total, returning = sum(counts.values()), min(1.0, departures)
+    weight = _AMONG_EQUALS + _FRAGMENT_WEIGHT * returning
     for v, sizes in enumerate(carvings.sizes):
         if not sizes:
             continue
@@ -41,10 +44,11 @@ def compute_fitting(
                 requested[size] += n
         weights = np.array(
             [
-                1.0 if n >= _REQUESTED_LEAST * total else 1.0 - min(1.0, departures)
+                1.0 if n >= _REQUESTED_LEAST * total else 1.0 - returning
                 for n in requested.values()
             ]
         )
         if weights.any():
-            found[v] = (weights * carvings.worths[v]) @ carvings.fitting[v] / weights.sum()
+            mean = (weights * carvings.worths[v]) @ carvings.fitting[v] / weights.sum()
+            found[v] = weight * mean
     return found

@@ -31,7 +31,10 @@ Amounts = tuple[tuple[str, int], ...]
 
 @dataclass(frozen=True, slots=True)
 class TraceNode:
-    """A node: CPU in 1/1000 core, host memory in MiB, whole GPUs, their model, extended resources."""
+    """A node: CPU in 1/1000 core, host memory in MiB, whole GPUs, their model, extended resources.
+
+    ``mig`` is what its GPUs are cut into, a name of ``devices/mig_models.py``; empty for GPUs that are not cut.
+    """
 
     name: str
     cpu_milli: int
@@ -39,6 +42,7 @@ class TraceNode:
     gpus: int
     model: str
     extended: Amounts = ()
+    mig: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +64,7 @@ class TracePod:
         group: the name of the group whose pods are placed at once; empty: it is placed by itself.
         run_time: for how many seconds it says that it runs; inf: it says nothing.
         queue: the queue of its team; empty: it needs no quota.
+        by_memory: it requests its GPU by ``gpu_mib`` alone, as pods for MIG instances do.
     """
 
     name: str
@@ -77,6 +82,7 @@ class TracePod:
     group: str = ""
     run_time: float = math.inf
     queue: str = ""
+    by_memory: bool = False
 
     @property
     def kind(self) -> TracePod:

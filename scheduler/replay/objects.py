@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from scheduler.api import names, wire
 from scheduler.api.cards import Card
 from scheduler.devices import objects as devices
+from scheduler.devices.mig_models import CUT_MODELS
 from scheduler.replay.experiment import Trace, TraceNode, TracePod
 
 APP, MODEL = "app", "model"
@@ -38,14 +39,17 @@ def make_node(node: TraceNode, place: int, *, has_hostname: bool = False) -> wir
         "pods": _PODS,
         **dict(node.extended),
     }
+    cut = CUT_MODELS.get(node.mig)
     cards = [
         Card(
             id=f"{name}-{i}",
             index=i,
             sharers=_SHARERS,
-            mib=_CARD_MIB.get(node.model, _OTHER_MIB),
+            mib=cut.mib if cut else _CARD_MIB.get(node.model, _OTHER_MIB),
             cores=100,
             model=devices.write_model(node.model),
+            is_carved=cut is not None,
+            parts=cut.parts if cut else (),
         )
         for i in range(node.gpus)
     ]
@@ -96,7 +100,7 @@ def make_spec(
         **dict(pod.extended),
     }
     if pod.gpus:
-        percent = -(-pod.gpu_milli // 10)
+        percent = 0 if pod.by_memory else -(-pod.gpu_milli // 10)
         limits |= devices.make_limits(cards=pod.gpus, cores=percent, mib=pod.gpu_mib)
     container = wire.Container("main", wire.Resources(requests=limits, limits=limits))
     spec = wire.PodSpec(scheduler_name=scheduler_name, containers=[container])

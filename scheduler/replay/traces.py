@@ -14,6 +14,7 @@ Our own format, columns in any order; an empty cell of a column that may be left
                        resource:example.com/iops; there may be several such columns
                gpus    may be left out: whole number, may be 0
                model   may be left out: model of the GPUs
+               mig     may be left out: by which model's MIG profiles the GPUs are cut (devices/mig_models.py)
     pods.csv   name, cpu, memory, resource:NAME  as above; memory may be 0
                app           may be left out: value of the pod's label app
                max_per_node  may be left out: at most so many pods of its app on one node; the same in
@@ -24,7 +25,9 @@ Our own format, columns in any order; an empty cell of a column that may be left
                gpus          may be left out: GPUs on one node, may be 0
                gpu_share     may be left out: share of the GPU, 0.001..1, below 1 only with 1 GPU; empty: 1
                models        may be left out: GPU models it may run on joined with |; empty: any
-               gpu_memory    may be left out: on each GPU, with its unit; empty: as much as its share
+               gpu_memory    may be left out: on each GPU, with its unit; empty: as much as its share. In a trace with
+                             GPUs that are cut by MIG, a pod that has it requests nothing else of the GPU, and its share
+                             only says what it counts for
 """
 
 from __future__ import annotations
@@ -116,9 +119,10 @@ def _read_openb(folder: Path, nodes: Path, variant: str, *, strict: bool) -> Tra
 def _check_trace(
     folder: Path, nodes: Iterable[TraceNode], pods: Iterable[TracePod], *, is_recorded: bool
 ) -> Trace:
-    trace = Trace(
-        folder.resolve().name, _check_unique("node", nodes), _check_unique("pod", pods), is_recorded
-    )
+    there, taken = _check_unique("node", nodes), _check_unique("pod", pods)
+    if any(node.mig for node in there):
+        taken = tuple(replace(pod, by_memory=pod.gpu_mib > 0) for pod in taken)
+    trace = Trace(folder.resolve().name, there, taken, is_recorded)
     asked = demand.read_demand(trace)
     if not asked.amounts.any():
         raise BadInput(str(folder), "no pod requests anything; at least one must")

@@ -11,6 +11,7 @@ from pathlib import Path
 from scheduler import printing
 from scheduler.api import selectors
 from scheduler.devices import table as families
+from scheduler.devices.mig_models import CUT_MODELS
 from scheduler.errors import BadInput
 from scheduler.replay.experiment import Amounts, TraceNode, TracePod
 from scheduler.replay.reading import tables
@@ -18,7 +19,7 @@ from scheduler.replay.reading.tables import Row
 
 ARRIVAL, DEPARTURE = "arrival", "departure"
 _COLUMNS = ("name", "cpu", "memory")
-_NODE_EXTRAS = ("gpus", "model")
+_NODE_EXTRAS = ("gpus", "model", "mig")
 _POD_EXTRAS = (
     "gpus", "gpu_share", "models", "gpu_memory", "app", "max_per_node", ARRIVAL, DEPARTURE, "group", "run_time", "queue",
 )  # fmt: skip
@@ -42,7 +43,15 @@ def read_nodes(path: Path) -> Iterator[TraceNode]:
             _read_gpus(row),
             row.cells.get("model", ""),
             _read_extended(row),
+            _read_mig(row),
         )
+
+
+def _read_mig(row: Row) -> str:
+    text = row.cells.get("mig", "")
+    if text and text not in CUT_MODELS:
+        raise row.make_error("mig", f'"{text}": must be empty or one of {", ".join(CUT_MODELS)}')
+    return text
 
 
 def read_pods(path: Path, *, strict: bool) -> tuple[list[TracePod], tuple[str, ...]]:
