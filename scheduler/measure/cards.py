@@ -30,7 +30,7 @@ class Cards(NamedTuple):
     kind: c.Ints  # [D] place in ``kinds``
     kinds: tuple[tuple[int, int], ...]  # core percent and MiB of a card
     whole_only: c.Flags  # [D] pods can request only whole devices
-    usable: c.Flags  # [D] healthy, not cordoned, not MIG, its pods known
+    usable: c.Flags  # [D] healthy, not cordoned, not in MIG mode with unknown parts, its pods known
     unshared: c.Flags  # [D] no pod holds a part of it
     n_all: c.Ints  # [D] cards of the entry
     sharers: c.Ints  # [D] pods on the card; allocated devices of a counted entry
@@ -81,6 +81,9 @@ def read_cards(cluster: Cluster, rows: c.Ints) -> Cards:
     scale = table.milli[:, d]
     left = np.floor((table.total[figures][:, d] - table.used[figures][:, d]) * scale + _EPSILON)
     left = np.where(scale > 0, left, c.WHOLE).astype(np.int64)
+    # A card that is cut can give what its free slots can still be cut into.
+    room = table.carvings.room[table.carving[d], table.cut[d]]
+    left = np.where(table.carving[d] > 0, room, left)
     ready = (table.used[c.SLOTS, d] < table.total[c.SLOTS, d]) & (left > 0).all(axis=0)
     shares = np.clip(table.used[figures][:, d] * scale / c.WHOLE, 0.0, 1.0)
     shares[0] = np.minimum(1.0, shares[0] + _measure_unlimited(cluster, d))
@@ -100,7 +103,8 @@ def read_cards(cluster: Cluster, rows: c.Ints) -> Cards:
         kinds=kinds or (whole_devices.CARD,),
         whole_only=np.append(np.zeros(d.size, np.bool_), np.ones(bare.size, np.bool_)),
         usable=np.append(
-            table.healthy[d] & ~table.cordoned[d] & ~table.mig[d], np.ones(bare.size, np.bool_)
+            table.healthy[d] & ~table.cordoned[d] & (~table.mig[d] | (table.carving[d] > 0)),
+            np.ones(bare.size, np.bool_),
         ),
         unshared=np.append(table.used[c.SLOTS, d] == 0, np.ones(bare.size, np.bool_)),
         n_all=np.append(ones, total),

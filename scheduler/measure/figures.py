@@ -23,7 +23,7 @@ Free capacity that is neither stranded nor spare is usable: in expectation, the 
 
 The figure is a lower bound: if one typical pod still fits, nothing counts as stranded for that pod, although a second
 pod may not fit. Cordoned and unhealthy nodes strand nothing; their free capacity is closed. The free capacity of a card
-is closed if the card is unhealthy, cordoned, in MIG mode, or may be held by pods that do not name their cards.
+is closed if the card is unhealthy, cordoned, in MIG mode without a report of what it can be cut into, or may be held by pods that do not name their cards.
 """
 
 from __future__ import annotations

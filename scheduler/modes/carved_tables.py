@@ -43,10 +43,7 @@ def compute_fitting(
             if size is not None:
                 requested[size] += n
         weights = np.array(
-            [
-                1.0 if n >= _REQUESTED_LEAST * total else 1.0 - returning
-                for n in requested.values()
-            ]
+            [1.0 if n >= _REQUESTED_LEAST * total else 1.0 - returning for n in requested.values()]
         )
         if weights.any():
             mean = (weights * carvings.worths[v]) @ carvings.fitting[v] / weights.sum()

@@ -12,7 +12,14 @@ from scheduler.api.pods.gpus import GpuAsk
 from scheduler.api.reasons import CARD_CODES, CardRefusal
 from scheduler.devices import models
 from scheduler.plugins import container_figures, container_requests, words
-from scheduler.plugins.cards_seen import CardsSeen, find_hardest, find_refusals, measure_free
+from scheduler.plugins.cards_seen import (
+    CardsSeen,
+    find_hardest,
+    find_largest_parts,
+    find_refusals,
+    measure_free,
+    measure_requested_mib,
+)
 from scheduler.plugins.container_figures import Several
 from scheduler.plugins.contract import Judged
 from scheduler.schema import columns as c
@@ -62,7 +69,9 @@ def _describe_figures(
                 found = _describe_cores(judged, seen)
             case CardRefusal.TYPE:
                 found = _describe_types(judged, seen)
-            case CardRefusal.HEALTH | CardRefusal.CORDONED | CardRefusal.MIG:
+            case CardRefusal.MIG:
+                found = _describe_parts(judged, seen)
+            case CardRefusal.HEALTH | CardRefusal.CORDONED:
                 return (
                     f", the first on {_name_node(judged, int(np.argmax(seen.codes[:, code] > 0)))}"
                 )
@@ -101,6 +110,24 @@ def _describe_cores(judged: Judged, seen: CardsSeen) -> str:
     free, _ = measure_free(judged, seen, short, c.CORES)
     asked = f"{int(judged.ask.containers[c.ASK_CORES, slot])} % of a card's cores"
     return _describe_most(judged, seen, short, free, (asked, "the most free is {} %"))
+
+
+def _describe_parts(judged: Judged, seen: CardsSeen) -> str:
+    """Describe the largest MIG instance that could be made, or that the cards do not report what they can be cut into."""
+    slot = find_hardest(judged)
+    short = _find_refused(judged, seen, slot, CardRefusal.MIG)
+    if not short.size:
+        return "no place is left for another instance beside those of the pod"
+    d = seen.cards[short]
+    can_be_cut = judged.cluster.cards.columns.carving[d] > 0
+    node = _name_node(judged, int(seen.at[short[0]]))
+    if not can_be_cut.any():
+        return f"they do not report what they can be cut into, the first on {node}"
+    asked = f"an instance with {int(measure_requested_mib(judged, d, slot).max())} MiB"
+    largest = find_largest_parts(judged, d)
+    return _describe_most(
+        judged, seen, short, np.maximum(largest, 0), (asked, "the largest that fits has {} MiB,")
+    )
 
 
 def _describe_most(

@@ -8,6 +8,7 @@ import numpy as np
 
 from scheduler.api.reasons import CardRefusal
 from scheduler.plugins.contract import Judged
+from scheduler.schema import card_parts
 from scheduler.schema import columns as c
 
 FITS = -1
@@ -64,7 +65,7 @@ def find_refusals(judged: Judged, seen: CardsSeen, slot: int, held: c.Ints | Non
         (total_cores - used_cores < cores, CardRefusal.CORES),
         (is_whole & (sharers > 0), CardRefusal.EXCLUSIVE),
         ((total_cores != 0) & (used_cores == total_cores) & (cores == 0), CardRefusal.EXHAUSTED),
-        (cards.mig[d], CardRefusal.MIG),
+        (find_largest_parts(judged, d) < measure_requested_mib(judged, d, slot), CardRefusal.MIG),
     )
     found: c.Ints = np.select([one for one, _ in checks], [int(code) for _, code in checks], FITS)
     return found
@@ -86,10 +87,16 @@ def find_hardest(judged: Judged) -> int:
 
 def measure_requested_mib(judged: Judged, d: c.Ints, slot: int) -> c.Ints:
     """Measure the MiB [m] that a container requests of each of these cards, at least 1."""
-    containers, total = judged.ask.containers, judged.cluster.cards.columns.total[c.MIB, d]
+    containers, cards = judged.ask.containers, judged.cluster.cards.columns
     mib, percent = int(containers[c.ASK_MIB, slot]), int(containers[c.ASK_PERCENT, slot])
-    asked: c.Ints = np.maximum(1, np.full(d.size, mib) if mib else total * percent // 100)
-    return asked
+    if mib:
+        return np.full(d.size, mib)
+    asked = cards.total[c.MIB, d] * percent // 100
+    # All of a card that can be cut is its largest part.
+    largest = cards.carvings.run[card_parts.RUN_MOST_MIB, cards.carving[d]]
+    asked = np.where(cards.carving[d] > 0, np.minimum(asked, largest), asked)
+    found: c.Ints = np.maximum(1, asked)
+    return found
 
 
 def measure_requested_cores(judged: Judged, d: c.Ints, slot: int) -> c.Ints:
@@ -99,3 +106,23 @@ def measure_requested_cores(judged: Judged, d: c.Ints, slot: int) -> c.Ints:
         asked: c.Ints = np.maximum(1, total * percent // 100)
         return asked
     return np.full(d.size, int(containers[c.ASK_CORES, slot]))
+
+
+def find_largest_parts(judged: Judged, d: c.Ints) -> c.Ints:
+    """Find the MiB [len(d)] of the largest part that can still be cut out of each card.
+
+    -1 of a card that is full, or that does not report what it can be cut into. Of a card that is not in MIG mode pods get
+    shares as they request them, so its figure is larger than any request.
+    """
+    cards = judged.cluster.cards.columns
+    found = np.where(cards.mig[d], -1, np.iinfo(np.int64).max)
+    states = np.column_stack((cards.carving[d], cards.cut[d]))
+    distinct, which = np.unique(states, axis=0, return_inverse=True)
+    parts = cards.carvings.parts
+    for number, (carving, cut) in enumerate(distinct.tolist()):
+        first, n, _ = cards.carvings.run[:, carving].tolist()
+        free = parts[first : first + n]
+        free = free[free[:, card_parts.PART_SLOTS] & cut == 0, card_parts.PART_MIB]
+        if n:
+            found[which.ravel() == number] = free.max(initial=-1)
+    return found

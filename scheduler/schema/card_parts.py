@@ -12,11 +12,13 @@ class Carvings(Handle):
     each slot.
     """
 
-    run: Ints2  # [2, V] first row and number of rows in ``parts``; the first carving has none
+    run: Ints2  # [N_RUN, V] see RUN_*; the first carving has no parts
     parts: Ints2  # [P, N_PART] see PART_*, those first that are to be tried first
     room: Ints2  # [V, U] by the slots in use: the most milli of a card that can still be cut out of it
 
 
+# Positions in Carvings.run: first row and number of rows in Carvings.parts, and the MiB of the largest part.
+RUN_FIRST, RUN_COUNT, RUN_MOST_MIB, N_RUN = range(4)
 # Positions in Carvings.parts: MiB and core percent of the part, the slots that it takes, and the milli of a card that it
 # is worth.
 PART_MIB, PART_CORES, PART_SLOTS, PART_MILLI, N_PART = range(5)

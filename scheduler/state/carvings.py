@@ -26,7 +26,7 @@ class CarvingTable:
 
     def __init__(self) -> None:
         self.carvings = card_parts.Carvings(
-            run=np.zeros((2, 1), np.int64),
+            run=np.zeros((card_parts.N_RUN, 1), np.int64),
             parts=np.zeros((0, card_parts.N_PART), np.int64),
             room=np.zeros((1, N_SETS), np.int64),
         )
@@ -50,11 +50,12 @@ class CarvingTable:
         rows = [
             (part.mib, part.cores, _make_set(part), part.slices * c.WHOLE // most) for part in parts
         ]
+        run = first, len(parts), max(part.mib for part in parts)
         slots = np.array([_make_set(part) for part in parts], np.int64)
         slices = np.array([part.slices for part in parts], np.int64)
         self.carvings.adopt(
             card_parts.Carvings(
-                run=np.ascontiguousarray(np.column_stack((old.run, (first, len(parts))))),
+                run=np.ascontiguousarray(np.column_stack((old.run, run))),
                 parts=np.vstack((old.parts, np.array(rows, np.int64))),
                 room=np.vstack((old.room, fill_sets(slots, slices) * c.WHOLE // most)),
             )
@@ -90,20 +91,20 @@ class CarvingTable:
 
     def list_places(self, carving: int) -> list[Place]:
         """List the places of the parts of a carving."""
-        first, n = self.carvings.run[:, carving].tolist()
+        first, n, _ = self.carvings.run[:, carving].tolist()
         return self._places[first : first + n]
 
     def find_part(self, carving: int, place: Place | None) -> int:
         """Find the part of a carving that is at a place; ``NO_PART`` for none."""
         if place is None or not carving:
             return c.NO_PART
-        first, n = self.carvings.run[:, carving].tolist()
+        first, n, _ = self.carvings.run[:, carving].tolist()
         there = (part for part in range(first, first + n) if self._places[part] == place)
         return next(there, c.NO_PART)
 
     def find_largest(self, carving: int) -> int:
         """Find the part of a carving that takes the most slots."""
-        first, n = self.carvings.run[:, carving].tolist()
+        first, n, _ = self.carvings.run[:, carving].tolist()
         sizes = [place.size for place in self._places[first : first + n]]
         return int(first + np.argmax(sizes))
 

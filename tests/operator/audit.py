@@ -161,7 +161,8 @@ def _card_problems(node: Json, pods: list[Json]) -> list[str]:
         found += [
             f"{uuid} on {name}: {limit} {used} of {card.get(limit, 0)} for {shares}"
             for limit, used in limits.items()
-            if used > card.get(limit, 0)
+            # The plugin rounds the cores of each MIG instance up; the plugin that is played refuses overlaps.
+            if used > card.get(limit, 0) and not (limit == "devcore" and card.get("mode") == "mig")
         ]
         if len(shares) > 1 and any(cores == 100 for _, cores, *_ in shares):
             found.append(f"{uuid} on {name} is one pod's own, and shared by {shares}")
@@ -186,6 +187,9 @@ def _slot_problems(pod: Json, slots: list[list[tuple[str, int, int]]], there: An
                 or there.get(uuid, {}).get("devmem", 0) * percent // 100,
                 int(limits.get("nvidia.com/gpucores", 100 if whole else 0)),
             )
+            if there.get(uuid, {}).get("mode") == "mig":
+                # An instance may have more than what was asked.
+                wanted = max(mem, wanted[0]), cores
             if (mem, cores) != wanted:
                 found.append(f"{who}/{container['name']} asks {limits} and has {slot}")
     return found

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections import Counter
+from collections.abc import Iterable
 from typing import Any
 
 from scheduler.embedded.agents import cards, hami_plugin, nodes
@@ -130,6 +132,51 @@ async def round_figures_are_read_as_the_api_server_writes_them(world: World) -> 
     ]
 
 
+async def mig_instances_are_made_where_they_were_reserved(world: World) -> None:
+    """The plugin refuses a place on which an instance stands; a place is free again once its pod is gone."""
+    profiles = [
+        {"name": "1g.5gb", "memoryMB": 4864, "core": 15, "sliceCount": 1, "placements": _places(range(7), 1)},
+        {"name": "2g.10gb", "memoryMB": 9856, "core": 29, "sliceCount": 2, "placements": _places((0, 2, 4), 2)},
+        {"name": "3g.20gb", "memoryMB": 19968, "core": 43, "sliceCount": 3, "placements": _places((0, 4), 4)},
+    ]  # fmt: skip
+    card = cards.Card(id="GPU-m", count=7, devmem=40960, mode="mig", migProfiles=tuple(profiles))
+    node = nodes.add_cards(nodes.make_plain_node("m0"), cards.Hardware(cards=(card,)))
+    await world.create(node)
+    async with world.agents() as played:
+        small = ["a", "b", "c", "d"]
+        for name in small:
+            await world.create(vgpu(name, mem=4000))
+            await world.running(name)
+        await world.create(vgpu("large", mem=15000))
+        await world.refused(
+            "large", "CardMigTopologyInfeasible on 1 GPU: requested an instance with 15000 MiB"
+        )
+        # The first three are on one half of the card.
+        await world.delete(f"{PODS}/d")
+        await world.running("large")
+        found = {one["metadata"]["name"]: one for one in await world.pods()}
+        instances = [
+            one
+            for pod in found.values()
+            for one in json.loads(pod["metadata"]["annotations"]["hami.io/vgpu-mig-allocations"])
+        ]
+        assert sorted(one["profile"] for one in instances) == ["1g.5gb"] * 3 + ["3g.20gb"]
+        assert all(one["migUUID"].startswith("MIG-") for one in instances)
+        taken = [
+            slot
+            for one in instances
+            for slot in range(
+                one["placement"]["start"], one["placement"]["start"] + one["placement"]["size"]
+            )
+        ]
+        assert len(taken) == len(set(taken))
+        assert len(played.allocations) == 5
+
+
+def _places(starts: Iterable[int], size: int) -> list[Json]:
+    return [{"start": start, "size": size} for start in starts]
+
+
 async def a_failed_allocate_frees_the_card_for_others(world: World) -> None:
     await world.create(nodes.make_gpu_node("g0", cards=1))
     async with world.agents() as played:
@@ -207,6 +254,7 @@ ALL = (
     node_and_annotations_come_in_one_write,
     the_lock_names_the_pod_before_it_is_bound_and_goes_after,
     the_plugin_gives_what_the_annotation_says,
+    mig_instances_are_made_where_they_were_reserved,
     the_four_patterns_come_out,
     round_figures_are_read_as_the_api_server_writes_them,
     a_failed_allocate_frees_the_card_for_others,

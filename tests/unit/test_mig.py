@@ -115,6 +115,31 @@ def test_several_instances_of_one_card_serve_one_container() -> None:
     assert place(cluster, "b", 4000, gpu=5) == []
 
 
+def test_a_pod_that_wants_a_whole_gpu_gets_the_largest_instance() -> None:
+    """It has a little less memory than the card."""
+    cluster = make_cluster(2)
+    record = cluster.see_pod(make.pod(name="a", gpu=1))
+    assert record is not None
+    (bind,) = make.cycle(cluster=cluster).schedule([record]).binds
+    assert [use.place for use in list_uses(bind.devices)] == [Place("7g.40gb", 0, 8)]
+    assert len(place(cluster, "b", 4000, gpu=8)) == 0
+    assert len(place(cluster, "c", 4000, gpu=7)) == 7
+
+
+def test_the_reason_names_the_largest_instance_that_fits() -> None:
+    cluster = make_cluster()
+    assert len(place(cluster, "a", 19_000)) == 1
+    record = cluster.see_pod(make.pod(name="b", gpu=1, gpumem=20_000))
+    assert record is not None
+    cycle = make.cycle(cluster=cluster)
+    (hold,) = cycle.schedule([record]).holds
+    assert hold.diagnosis is not None
+    assert (
+        "CardMigTopologyInfeasible on 1 GPU: requested an instance with 20000 MiB, the largest that fits has 19968 MiB,"
+        " on n"
+    ) in str(hold.diagnosis.details)
+
+
 def bind_pod(cluster: Cluster, record: PodRecord, allocations: list[Json] | None) -> PodRecord:
     """The pod as the watch shows it once it is bound, with what the annotation says of its instances."""
     made = cluster.pods[record.uid]

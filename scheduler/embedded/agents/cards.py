@@ -39,6 +39,7 @@ class Card:
     numa: int = 0
     mode: str = "hami-core"
     health: bool = True
+    migProfiles: tuple[Json, ...] = ()  # noqa: N815 - the name of the encoding
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +98,7 @@ def _read_json_card(record: Json) -> Card:
         type=record.get("type", ""),
         mode=record.get("mode", ""),
         health=bool(record.get("health", False)),
+        migProfiles=tuple(record.get("migProfiles", ())),
         **numbers,
     )
 

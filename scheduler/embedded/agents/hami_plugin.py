@@ -12,7 +12,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from scheduler.embedded.agents import cards
+from scheduler.embedded.agents import cards, mig
 from scheduler.embedded.agents.apiclient import CallError, Client
 
 Json = dict[str, Any]
@@ -73,6 +73,7 @@ class Plugin:
     def __init__(self, client: Client, knobs: Knobs) -> None:
         self.knobs = knobs
         self.allocations: list[Allocation] = []
+        self.mig = mig.MigCards()
         self._client = client
         self._registrations = 0
         self._announced: dict[str, str] = {}
@@ -168,10 +169,12 @@ class Plugin:
         shares = decode_slot(slots[slot])
         if len(shares) != device_ids:
             raise AllocateError("device number not matched")
+        instances = await self._make_instances(node, pod, slot, shares)
         slots[slot] = ""
         left = ";".join(slots)
         path = f"/api/v1/namespaces/{namespace}/pods/{name}"
-        await self._client.patch(path, {"metadata": {"annotations": {TO_ALLOCATE: left}}})
+        notes = {TO_ALLOCATE: left} | instances
+        await self._client.patch(path, {"metadata": {"annotations": notes}})
         allocation = Allocation(
             namespace=namespace, pod=name, node=node, container=container, slot=slot, shares=shares
         )
@@ -179,6 +182,23 @@ class Plugin:
         if VENDOR not in left:
             await self._finish(node, pod, "success")
         return allocation
+
+    async def _make_instances(
+        self, node: str, pod: Json, slot: int, shares: tuple[Share, ...]
+    ) -> dict[str, str]:
+        """Make the MIG instances of one container; return the annotation that says so, if there are any."""
+        hardware = cards.read_hardware(await self._client.get(f"/api/v1/nodes/{node}"))
+        cut = {card.id for card in hardware.cards if card.mode == "mig"} if hardware else set()
+        if not cut:
+            return {}
+        listed = await self._client.get("/api/v1/pods", {"fieldSelector": f"spec.nodeName={node}"})
+        self.mig.drop_instances(node, {one["metadata"]["uid"] for one in listed["items"]})
+        mine = [share.uuid for share in shares if share.uuid in cut]
+        try:
+            text = self.mig.make_instances(node, pod, slot, mine)
+        except mig.PlaceTakenError as error:
+            raise AllocateError(str(error)) from error
+        return {mig.ALLOCATIONS: text} if text else {}
 
     async def _finish(self, node: str, pod: Json, phase: str) -> None:
         """Write the bind phase and release the node's lock."""

@@ -15,8 +15,8 @@ from scheduler.schema import columns as c
 def find_part(cards: c.Cards, d: int, mib: int, cut: int) -> int:
     """Find the first part of a card with so many MiB beside the slots ``cut``, which are in use; ``NO_PART`` for none."""
     carvings = cards.carvings
-    first = carvings.run[0, cards.carving[d]]
-    for p in range(first, first + carvings.run[1, cards.carving[d]]):
+    first = carvings.run[card_parts.RUN_FIRST, cards.carving[d]]
+    for p in range(first, first + carvings.run[card_parts.RUN_COUNT, cards.carving[d]]):
         if (
             carvings.parts[p, card_parts.PART_MIB] >= mib
             and carvings.parts[p, card_parts.PART_SLOTS] & cut == 0

@@ -193,6 +193,9 @@ def find_mib(cards: c.Cards, containers: c.Ints, slot: int, d: int) -> int:
     mib = containers[c.ASK_MIB, slot]
     if mib == 0:
         mib = cards.total[c.MIB, d] * containers[c.ASK_PERCENT, slot] // 100
+        if cards.carving[d] > 0:
+            # All of a card is its largest part, which has a little less memory than the card.
+            mib = min(mib, cards.carvings.run[card_parts.RUN_MOST_MIB, cards.carving[d]])
     return int(max(1, mib))
 
 

@@ -108,7 +108,10 @@ def _find_best_part(
     worth = _find_worth(cards, ask, slot, d)
     best, least = c.NO_PART, 0.0
     first = carving.find_part(cards, d, gpus.find_mib_asked(cards, ask, slot, d), cut)
-    end = carvings.run[0, cards.carving[d]] + carvings.run[1, cards.carving[d]]
+    end = (
+        carvings.run[card_parts.RUN_FIRST, cards.carving[d]]
+        + carvings.run[card_parts.RUN_COUNT, cards.carving[d]]
+    )
     for p in range(first, end):
         if not _are_of_one_profile(carvings, p, first):
             break
