@@ -113,14 +113,13 @@ class Records:
         claim: list[Grant] = []
         problem = None
         for part in template.list_by_family() if template.most else ():
-            most = told_cards.drop_init_asks(part.most) if initialized else part.most
             for driver in self._devices.list_card_drivers(part.family):
                 try:
                     slots = driver.read_claim(pod, [bool(ask.cards) for ask in part.most])
                 except BadInput as error:
                     problem = error.mistake
                     continue
-                if slots := told_cards.limit_claim(slots, most):
+                if slots := told_cards.limit_claim(slots, part.most, initialized=initialized):
                     claim.append(Grant(driver.name, slots))
         return tuple(claim), problem
 

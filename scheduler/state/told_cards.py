@@ -40,14 +40,19 @@ _UNTOLD: c.Ints = np.zeros((0, kernel.N_TOLD), np.int64)
 NOTHING: c.Ints = np.zeros((0, c.N_HOLD), np.int64)
 
 
-def limit_claim(slots: Slots, asks: Asks) -> Slots:
+def limit_claim(slots: Slots, asks: Asks, *, initialized: bool) -> Slots:
     """Return what counts of a claim: a slot per container, or nothing at all when no card of the claim counts.
 
-    ``asks`` is what the containers may hold by now. Memory asked as a share of a card is bounded by the
-    kernel, where the card is known.
+    ``asks`` is what the containers request. Of init containers only parts of cards count once the pod is ``initialized``:
+    a part is the pod's until its end. Memory asked as a share of a card is bounded by the kernel, where the card is known.
     """
-    counted = tuple(_limit_uses(uses, ask) for uses, ask in zip(slots, asks, strict=True))
-    return counted if any(counted) else ()
+    counted = []
+    for uses, ask in zip(slots, asks, strict=True):
+        limited = _limit_uses(uses, ask)
+        if initialized and ask.kind == ContainerKind.INIT:
+            limited = tuple(use for use in limited if use.place is not None)
+        counted.append(limited)
+    return tuple(counted) if any(counted) else ()
 
 
 def drop_init_asks(asks: Asks) -> Asks:

@@ -10,7 +10,8 @@ from typing import Any
 
 import msgspec
 
-from scheduler.api import names, wire
+from scheduler.api import hami_mig, names, wire
+from scheduler.devices.mig_models import CUT_MODELS
 from tests import make
 
 Json = dict[str, Any]
@@ -65,6 +66,7 @@ class Kit:
         late: chance that it has a resource that no other may have had.
         marked: chance that it has the label by which HAMi's nodes are known, or one that is not that.
         uids: under how many uids one name may come.
+        cut: chance of each card that it is in MIG mode and says what it can be cut into.
         even: pods ask such percents of memory only as are whole MiB of every card.
     """
 
@@ -86,6 +88,7 @@ class Kit:
     late: float = 0.0
     marked: float = 0.0
     uids: int = 1
+    cut: float = 0.0
     even: bool = True
 
 
@@ -104,6 +107,15 @@ SMALL = Kit(
     beside=0.3,
 )
 
+
+# What a card that is cut by MIG says of itself.
+_CUT: Json = {
+    "mode": "mig",
+    "devmem": CUT_MODELS["A100-80GB"].mib,
+    "devcore": 100,
+    "count": 7,
+    "migProfiles": msgspec.to_builtins(hami_mig.list_profiles(CUT_MODELS["A100-80GB"].parts)),
+}
 
 Given = tuple[dict[str, str | int], dict[str, str]]
 """What a family puts into a node: allocatable resources and annotations."""
@@ -126,6 +138,8 @@ def _hami(rng: random.Random, name: str, kit: Kit) -> Given:
                 healthy=not 0.05 < chance < 0.12,
             )
         )  # fmt: skip
+        if kit.cut and rng.random() < kit.cut:
+            found[-1] |= _CUT
         if chance > 0.95:
             cordoned.append(f"{name}-GPU-{i}")
     slots, notes = make.hami_register(found, cordoned)

@@ -7,7 +7,7 @@ import random
 
 import msgspec
 
-from scheduler.api import hami, names, wire
+from scheduler.api import hami, hami_mig, names, wire
 from scheduler.api.cards import Slots
 from scheduler.state.cluster import Cluster
 from tests import make
@@ -76,6 +76,8 @@ class Streams:
         if pod is None:
             return False
         notes = hami.make_bind_annotations(node_name, cards, 1) if cards else {}
+        if instances := hami_mig.encode_allocations(cards):
+            notes[names.HAMI_MIG_ALLOCATIONS] = instances
         binding = {"metadata": {"uid": uid, "annotations": notes}, "target": {"name": node_name}}
         try:
             self.server.bind(pod["metadata"]["namespace"], pod["metadata"]["name"], binding)

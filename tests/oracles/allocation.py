@@ -18,6 +18,7 @@ HAMI_ONLY = {
     "nvidia.com/gpucores",
     "nvidia.com/priority",
 }
+MIG_ALLOCATIONS = "hami.io/vgpu-mig-allocations"
 FIGURES = ("mib", "cores", "sharers")
 
 
@@ -66,7 +67,36 @@ def _cards(node: Json, there: list[Json]) -> list[str]:
             f"{name}: {used[uuid][figure]} {figure} of {uuid}"
             for figure in FIGURES
             if used[uuid][figure] > there_is[figure]
+            # The plugin rounds the cores of each instance up, and its slots limit them.
+            and not (figure == "cores" and card.get("mode") == "mig")
         ]
+    return found + _instances(name, there, {u for u, c in cards.items() if c.get("mode") == "mig"})
+
+
+def _instances(name: str, there: list[Json], cut: set[str]) -> list[str]:
+    """Slots of cards in MIG mode that two instances have, and pods on such a card without an instance for each share."""
+    taken: dict[tuple[str, int], str] = {}
+    found = []
+    for pod in there:
+        who = pod["metadata"]["name"]
+        text = (pod["metadata"].get("annotations") or {}).get(MIG_ALLOCATIONS, "[]")
+        told = [
+            (one["containerIndex"], one["deviceIndex"], one["gpuUUID"]) for one in json.loads(text)
+        ]
+        held = [
+            (i, k, uuid)
+            for i, slot in enumerate(slots_of(pod))
+            for k, (uuid, *_) in enumerate(slot)
+            if uuid in cut
+        ]
+        if told != held:
+            found.append(f"{name}: {who} has the instances {told} for {held}")
+        for one in json.loads(text):
+            place = one["placement"]
+            for slot in range(place["start"], place["start"] + place["size"]):
+                other = taken.setdefault((one["gpuUUID"], slot), who)
+                if other != who:
+                    found.append(f"{name}: {who} and {other} have slot {slot} of {one['gpuUUID']}")
     return found
 
 

@@ -39,6 +39,7 @@ PLACEMENTS = [
     KEEL,
 ]
 ODD = Kit(even=False, beside=0.5)
+CUT = Kit(even=False, beside=0.2, cut=0.6)
 PLAIN = Kit(odd=False, taints=0, closed=0, beside=0.5)
 
 
@@ -126,7 +127,7 @@ def story(seed: int, kit: Kit, placement: Placement, pods: int) -> Counter[str]:
 @settings(
     max_examples=slices.count_examples(60), deadline=None, suppress_health_check=list(HealthCheck)
 )
-@given(seed=st.integers(0, 2**32 - 1), kit=st.sampled_from([ODD, PLAIN]))
+@given(seed=st.integers(0, 2**32 - 1), kit=st.sampled_from([ODD, PLAIN, CUT]))
 def test_keel_without_a_board_finds_the_node_and_cards_that_scoring_all_finds(
     seed: int, kit: Kit
 ) -> None:
@@ -147,6 +148,7 @@ def test_the_stories_hold_and_place_pods_of_both_families_and_know_departures() 
 def test_every_mode_without_a_board_finds_what_scoring_all_finds(placement: Placement) -> None:
     for seed in slices.pick_part((7, 2, 8, 4)):
         story(seed, ODD, placement, pods=10)
+        story(seed, CUT, placement, pods=10)
 
 
 @pytest.mark.parametrize("placement", [KEEL, Placement(mode=Mode.LEAST_ALLOCATED)], ids=str)

@@ -66,8 +66,7 @@ def held(
     initialized: bool = False,
 ) -> dict[str, tuple[int, ...]]:
     most = tuple(ask for ask, _ in pod)
-    asked = told_cards.drop_init_asks(most) if initialized else most
-    claim = told_cards.limit_claim(tuple(told for _, told in pod), asked)
+    claim = told_cards.limit_claim(tuple(told for _, told in pod), most, initialized=initialized)
     figures = np.array(most, np.int64).reshape(-1, len(gpus.ContainerAsk._fields)).T.copy()
     work = np.full((len(MEMORY), kernel.N_WORK), 7, np.int64)
     told = told_cards.read_told(claim, rows, HamiCards("").find_whole, cluster.cards.find_part)

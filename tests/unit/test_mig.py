@@ -10,12 +10,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scheduler.api import names
+from scheduler.api import names, wire
 from scheduler.api.cards import Place, list_uses
+from scheduler.api.door import events
+from scheduler.config import Config
+from scheduler.engine.allowance import Unlimited
+from scheduler.engine.chores import PROMPT
+from scheduler.engine.engine import Engine
 from scheduler.state import checks
 from scheduler.state.cluster import Cluster
 from scheduler.state.pods import PodRecord
 from tests import make, slices
+from tests.oracles import mig as twin
 
 Json = dict[str, Any]
 # An A100 of 40 GB, as the plugin reports it: MiB, percent of cores, slices, and the places.
@@ -268,3 +274,81 @@ def test_pods_on_cards_that_are_cut_and_on_cards_that_are_shared_come_and_go() -
             place(cluster, f"p{i}", int(rng.integers(1, 20_000)), gpu=int(rng.integers(1, 3)))
         assert (cluster.cards.carvings.slots.used <= 1).all()
         assert not checks.list_overcommitted(cluster)
+
+
+PROFILES = tuple(
+    twin.Profile(name, mib, slices, tuple(places))
+    for name, (mib, _, slices, places) in A100.items()
+)
+
+
+@settings(max_examples=slices.count_examples(100), deadline=None)
+@given(st.lists(st.tuples(st.integers(1, 40_192), st.integers(0, 3)), min_size=1, max_size=16))
+def test_keel_cuts_where_it_loses_least(steps: list[tuple[int, int]]) -> None:
+    """While no demand is known and, as far as the scheduler knows, nothing leaves."""
+    cluster, taken = make_cluster(2), dict[str, tuple[int, frozenset[int], int]]()
+    for i, (mib, leaves) in enumerate(steps):
+        if leaves == 3 and taken:
+            name = list(taken)[mib % len(taken)]
+            cluster.drop_pod(f"default/{name}")
+            del taken[name]
+        cards = [frozenset().union(*(at for card, at, _ in taken.values() if card == j)) for j in range(2)]  # fmt: skip
+        # A card whose memory does not suffice by its sum is refused before its places are looked at.
+        free = [40_960 - sum(held for card, _, held in taken.values() if card == j) for j in range(2)]  # fmt: skip
+        cards = [used if free[j] >= mib else frozenset(range(8)) for j, used in enumerate(cards)]
+        expected = twin.choose_place(PROFILES, mib, cards)
+        record = cluster.see_pod(make.pod(name=f"p{i}", gpu=1, gpumem=mib))
+        assert record is not None
+        binds = make.cycle(cluster=cluster).schedule([record]).binds
+        uses = [use for bind in binds for use in list_uses(bind.devices)]
+        assert [(int(use.uuid[-1]), *(use.place or ())) for use in uses] == [expected or ()][: len(uses)]  # fmt: skip
+        assert bool(uses) == (expected is not None)
+        if expected is not None:
+            card, name, start, size = expected
+            taken[f"p{i}"] = card, frozenset(range(start, start + size)), A100[name][0]
+
+
+def test_as_few_go_as_must_for_a_large_instance() -> None:
+    """A place of a 3g instance is made by those who stand on one half of the card, not by all."""
+    engine = Engine(Config(), pace=PROMPT, is_shared=False)
+    engine.handle(events.Seen(make.hami_node(name="n", cards=[make_card("GPU-0")], cpu=64)), 0.0)
+    for i in range(7):
+        engine.handle(events.Seen(make.pod(name=f"low{i}", gpu=1, gpumem=4000, priority=0)), 0.0)
+    assert len(engine.decide(0.0, Unlimited()).binds) == 7
+    engine.handle(events.Seen(make.pod(name="high", gpu=1, gpumem=19_000, priority=10)), 1.0)
+    (evict,) = engine.decide(1.0, Unlimited()).evicts
+    assert len(evict.victims) in (3, 4)
+    held = {
+        use.place.start
+        for uid in evict.victims
+        for use in list_uses(engine._cluster.pods[uid].claim)
+        if use.place is not None
+    }
+    assert held in ({0, 1, 2, 3}, {4, 5, 6})
+    for uid in evict.victims:
+        engine.handle(events.Gone("Pod", uid), 2.0)
+    (bind,) = engine.decide(60.0, Unlimited()).binds
+    (use,) = list_uses(bind.devices)
+    assert use.place is not None
+    assert use.place.profile == "3g.20gb"
+
+
+def test_the_instance_of_an_init_container_is_the_pods_until_its_end() -> None:
+    """Also where the scheduler starts anew after the init container has ended: the plugin keeps the instance."""
+    cluster = make_cluster()
+    containers = [make.container(name="main")]
+    init = [make.container(name="init", gpu=1, gpumem=39_000)]
+    pod = make.pod(name="a", containers=containers, init_containers=init)
+    record = cluster.see_pod(pod)
+    assert record is not None
+    (bind,) = make.cycle(cluster=cluster).schedule([record]).binds
+    driver = cluster.nodes.devices.cards[0]
+    notes = dict(driver.write_answer("n", make.read_slots(bind.devices), 1).annotations)
+    pod = make.pod(name="a", containers=containers, init_containers=init, node="n", annotations=notes)  # fmt: skip
+    pod.status.conditions = [wire.Condition(type="Initialized", status="True")]
+    anew = make_cluster()
+    assert anew.see_pod(pod) is not None
+    checks.verify(anew)
+    assert place(anew, "b") == []
+    anew.drop_pod("default/a")
+    assert len(place(anew, "c")) == 1

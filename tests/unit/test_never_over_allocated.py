@@ -42,6 +42,7 @@ KIT = clusters.Kit(
     taints=0.0,
     measured=1.0,
     beside=0.5,
+    cut=0.2,
 )
 
 
@@ -94,20 +95,26 @@ class Crowd(Life):
     def judge(self) -> None:
         pods = self.server.of_kind("pods")
         assert not allocation.violations(self.server.of_kind("nodes"), pods)
+        cut = {
+            uuid
+            for node in self.server.of_kind("nodes")
+            for uuid, card in allocation.cards_of(node).items()
+            if card["mode"] == "mig"
+        }
         for pod in pods:
-            assert not _shortfall(pod)
+            assert not _shortfall(pod, cut)
         checks.verify(self.cluster)
         assert not checks.list_overcommitted(self.cluster)
 
 
-def _shortfall(pod: Json) -> list[str]:
-    """Containers of a pod with cards that did not get as many, distinct, as they asked."""
+def _shortfall(pod: Json, cut: set[str]) -> list[str]:
+    """Containers of a pod with cards that did not get as many as they asked, of those that are not in ``cut`` each card once."""
     slots = allocation.slots_of(pod)
     containers = [*pod["spec"].get("initContainers", ()), *pod["spec"]["containers"]]
     return [
         container["name"]
         for container, slot in zip(containers, slots, strict=False)
-        if len({uuid for uuid, _, _ in slot})
+        if len({uuid for uuid, _, _ in slot} - cut) + sum(uuid in cut for uuid, _, _ in slot)
         != container["resources"].get("limits", {}).get(names.GPU, 0)
         or not all(mib for _, mib, _ in slot)
     ]

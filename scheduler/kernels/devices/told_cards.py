@@ -29,7 +29,7 @@ def hold_cards(
     """Fill ``work`` [cards of the node, N_WORK] with what a pod holds at most; return how many cards it holds.
 
     ``containers`` [6, C] are as in ``Ask``, ``told`` [t, N_TOLD] is by container; init containers hold
-    nothing once the pod is ``initialized``. ``start`` is the row of the node's first card. The first rows of
+    nothing but parts of cards once the pod is ``initialized``. ``start`` is the row of the node's first card. The first rows of
     ``work`` come out as ``Pods.holds``. O(containers · cards + t).
     """
     n, n_told = work.shape[0], told.shape[0]
@@ -43,26 +43,25 @@ def hold_cards(
             untold -= 1 if told[at, CARD] != STRANGE else 0
             at += 1
         kind = containers[c.KIND, i]
-        if initialized and kind == c.KIND_INIT:
-            continue
+        is_over = initialized and kind == c.KIND_INIT
         for t in range(first, at):
-            if told[t, CARD] >= 0:
+            # A part is held by the pod until its end.
+            is_part = told[t, TOLD_PART] != c.NO_PART
+            if told[t, CARD] >= 0 and (is_part or not is_over):
                 most = gpus.find_mib(cards, containers, i, told[t, CARD])
                 mib = min(told[t, TOLD_MIB], most)
                 cores = told[t, TOLD_CORES]
-                if told[t, TOLD_PART] != c.NO_PART:
-                    # A part is held as it is, and by the pod until its end.
+                if is_part:
                     mib = cards.carvings.parts[told[t, TOLD_PART], card_parts.PART_MIB]
                     cores = cards.carvings.parts[told[t, TOLD_PART], card_parts.PART_CORES]
-                    kind = c.KIND_APP
                 elif cards.mig[told[t, CARD]]:
                     # It names a part that the card does not have.
                     cores = min(cores, containers[c.ASK_CORES, i])
                 j = told[t, CARD] - start
-                _hold_one_more(work, j, kind, cores, mib)
+                _hold_one_more(work, j, c.KIND_APP if is_part else kind, cores, mib)
                 work[j, _OWN] = i
         # A card in MIG mode serves a container several times.
-        if is_carved:
+        if is_carved or is_over:
             continue
         for p in range(n):
             j = work[p, _ORDER]

@@ -112,7 +112,12 @@ class Ways:
         containers, pools = shape.ask.containers, self._cluster.nodes.columns.pools
         pool = self._cluster.registers.find_pool(shape.ask.family, row)
         takers = np.flatnonzero(containers[c.N_CARDS]).tolist() if containers.size else []
-        is_plain = pools.managed[pool] and pools.chooser[pool] == c.WALK and not shape.ask.more
+        is_plain = (
+            pools.managed[pool]
+            and pools.chooser[pool] == c.WALK
+            and not pools.carved[pool]
+            and not shape.ask.more
+        )
         if len(takers) != 1 or not is_plain:
             # Of several containers with cards, or several families, only the choice of the mode is tried.
             return
