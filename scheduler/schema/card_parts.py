@@ -14,9 +14,13 @@ class Carvings(Handle):
 
     run: Ints2  # [N_RUN, V] see RUN_*; the first carving has no parts
     parts: Ints2  # [P, N_PART] see PART_*, those first that are to be tried first
+    sizes: Ints2  # [V, SIZES_MAX] the different MiB of the parts, ascending, then ``NO_SIZE``
     room: Ints2  # [V, U] by the slots in use: the most milli of a card that can still be cut out of it
 
 
+# Of a carving with more sizes of parts only the first ones are in Carvings.sizes.
+SIZES_MAX = 8
+NO_SIZE = 1 << 62
 # Positions in Carvings.run: first row and number of rows in Carvings.parts, and the MiB of the largest part.
 RUN_FIRST, RUN_COUNT, RUN_MOST_MIB, N_RUN = range(4)
 # Positions in Carvings.parts: MiB and core percent of the part, the slots that it takes, and the milli of a card that it

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from scheduler.schema.card_parts import SIZES_MAX
 from scheduler.schema.handles import Flags1, Floats1, Floats2, Handle, Ints1, Ints2, Shorts2
 from scheduler.schema.places import RESOURCES_MAX
 
@@ -44,6 +45,7 @@ class Known(Handle):
     card_rates: Floats2  # [D, N_CARD_RATES]
     rounded: Floats1  # [1] milli-GPU that fragments can differ by for being whole numbers
     whole: Floats2  # [N, N_WHOLE] of nodes without devices, see WHOLE_*
+    parts: Floats2  # [N or 0, N_PARTS] of nodes with cards that are cut, see PARTS_*
 
 
 # Idle milli-GPU; milli-CPU that have to stay free so that no typical pod stops to fit for want of CPU; cards in
@@ -78,6 +80,16 @@ WHOLE_HELD, WHOLE_USED, WHOLE_FULL, WHOLE_AT = range(4)
 N_WHOLE = WHOLE_AT + 3 * RESOURCES_MAX
 
 
+# The carving of all cards that can be cut, -1 where they are cut in several ways or others are shared as a whole; the most
+# milli-GPU that a part takes; then, for each size of parts, the least that is lost by one of it.
+PARTS_CARVING, PARTS_TAKEN, PARTS_LOSS = range(3)
+N_PARTS = PARTS_LOSS + SIZES_MAX
+
+
+# More than anything that is lost.
+NOWHERE = 1e300
+
+
 class Cold(Handle):
     """All that one decision needs."""
 
@@ -94,8 +106,8 @@ class Cold(Handle):
 BEST_KEY, BEST_RANK, BEST_ROW, BEST_STATIC, N_BEST = range(5)
 
 
-def make_empty(capacity: int, cards: int) -> Cold:
-    """Make the figures of so many rows and cards of which nothing is known yet."""
+def make_empty(capacity: int, cards: int, *, has_parts: bool = False) -> Cold:
+    """Make the figures of so many rows and cards of which nothing is known yet; ``has_parts``: any card can be cut."""
     buckets = 1 << max(1, capacity - 1).bit_length()
     return Cold(
         Classes(
@@ -117,6 +129,7 @@ def make_empty(capacity: int, cards: int) -> Cold:
             card_rates=np.zeros((cards, N_CARD_RATES)),
             rounded=np.zeros(1),
             whole=np.zeros((capacity, N_WHOLE)),
+            parts=np.zeros((capacity if has_parts else 0, N_PARTS)),
         ),
         best=np.zeros(N_BEST, np.int64),
         refused=np.zeros(capacity, np.int64),

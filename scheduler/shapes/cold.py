@@ -35,11 +35,13 @@ class _Kept:
         figures: the arrays of the kernel.
         moved: the position in the state's log of moved rows up to which ``figures`` have read.
         tables: the learnt tables from which ``figures`` were computed.
+        sizes: for how many rows and cards ``figures`` were made, and whether for cards that can be cut.
     """
 
     figures: schema.Cold = field(default_factory=lambda: schema.make_empty(0, 0))
     moved: int = -1
     tables: c.Demand | None = None
+    sizes: tuple[int, int, bool] = (0, 0, False)
 
 
 class Cold:
@@ -115,14 +117,16 @@ class Cold:
         # Pods that request no devices may go to nodes with cards of any family.
         has_cards = family < 0 or family in cluster.nodes.pools.list_managed_families()
         n_cards = cluster.cards.columns.numa.size if has_cards else 0
-        sizes = cluster.nodes.capacity, n_cards
+        has_parts = has_cards and bool(cluster.nodes.columns.pools.carved.any())
+        sizes = cluster.nodes.capacity, n_cards, has_parts
         moved = cluster.moved.list_since(kept.moved) if kept.moved >= 0 else None
         if (
             moved is None
             or (kept.tables is not tables and not _differ_in_places(kept.tables, tables))
-            or sizes != (kept.figures.known.fresh.size, len(kept.figures.known.card))
+            or sizes != kept.sizes
         ):
-            kept.figures = schema.make_empty(*sizes)
+            kept.figures = schema.make_empty(*sizes[:2], has_parts=has_parts)
+            kept.sizes = sizes
             moved = np.arange(cluster.nodes.capacity)
         elif kept.tables is not tables:
             # Nodes that were alike are still alike; only their scores are not fresh.

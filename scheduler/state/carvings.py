@@ -28,6 +28,7 @@ class CarvingTable:
         self.carvings = card_parts.Carvings(
             run=np.zeros((card_parts.N_RUN, 1), np.int64),
             parts=np.zeros((0, card_parts.N_PART), np.int64),
+            sizes=np.full((1, card_parts.SIZES_MAX), card_parts.NO_SIZE, np.int64),
             room=np.zeros((1, N_SETS), np.int64),
         )
         # Cards that cannot be cut have no counter; the first one is of none.
@@ -53,15 +54,16 @@ class CarvingTable:
         run = first, len(parts), max(part.mib for part in parts)
         slots = np.array([_make_set(part) for part in parts], np.int64)
         slices = np.array([part.slices for part in parts], np.int64)
+        mib = np.array([part.mib for part in parts], np.int64)
+        sizes = tuple(np.unique(mib).tolist())
         self.carvings.adopt(
             card_parts.Carvings(
                 run=np.ascontiguousarray(np.column_stack((old.run, run))),
                 parts=np.vstack((old.parts, np.array(rows, np.int64))),
+                sizes=np.vstack((old.sizes, _pad_sizes(sizes))),
                 room=np.vstack((old.room, fill_sets(slots, slices) * c.WHOLE // most)),
             )
         )
-        mib = np.array([part.mib for part in parts], np.int64)
-        sizes = tuple(np.unique(mib).tolist())
         ones = np.ones(len(parts), np.int64)
         fitting = [fill_sets(slots[mib >= size], ones[mib >= size]) for size in sizes]
         self.sizes.append(sizes)
@@ -122,6 +124,11 @@ def fill_sets(slots: c.Ints, worth: c.Ints) -> c.Ints:
         if is_free.any():
             most[used] = (worth[is_free] + most[slots[is_free] | used]).max()
     return most
+
+
+def _pad_sizes(sizes: tuple[int, ...]) -> list[int]:
+    more = card_parts.SIZES_MAX - len(sizes)
+    return [*sizes, *[card_parts.NO_SIZE] * more][: card_parts.SIZES_MAX]
 
 
 def _make_set(part: Part) -> int:

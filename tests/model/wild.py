@@ -224,7 +224,11 @@ class Wild(Town):
         self.cluster.assume(
             pod.uid,
             node,
-            make.grant(told_cards.limit_claim(by_container(cards, pod.asks), pod.asks)),
+            make.grant(
+                told_cards.limit_claim(
+                    by_container(cards, pod.asks), pod.asks, initialized=pod.initialized
+                )
+            ),
         )
         self.in_flight[pod.uid] = (node, cards)
 
@@ -262,7 +266,11 @@ class Wild(Town):
                 fresh.assume(
                     uid,
                     node,
-                    make.grant(told_cards.limit_claim(by_container(cards, pod.asks), pod.asks)),
+                    make.grant(
+                        told_cards.limit_claim(
+                            by_container(cards, pod.asks), pod.asks, initialized=pod.initialized
+                        )
+                    ),
                 )
         for name, row in self.cluster.nodes.rows.items():
             # Nor that it registered these, which its pods hold.

@@ -40,6 +40,7 @@ PLACEMENTS = [
 ]
 ODD = Kit(even=False, beside=0.5)
 CUT = Kit(even=False, beside=0.2, cut=0.6)
+ALL_CUT = Kit(odd=False, cut=1.0)
 PLAIN = Kit(odd=False, taints=0, closed=0, beside=0.5)
 
 
@@ -127,7 +128,7 @@ def story(seed: int, kit: Kit, placement: Placement, pods: int) -> Counter[str]:
 @settings(
     max_examples=slices.count_examples(60), deadline=None, suppress_health_check=list(HealthCheck)
 )
-@given(seed=st.integers(0, 2**32 - 1), kit=st.sampled_from([ODD, PLAIN, CUT]))
+@given(seed=st.integers(0, 2**32 - 1), kit=st.sampled_from([ODD, PLAIN, CUT, ALL_CUT]))
 def test_keel_without_a_board_finds_the_node_and_cards_that_scoring_all_finds(
     seed: int, kit: Kit
 ) -> None:
@@ -219,7 +220,7 @@ def test_images_that_nodes_have_count_without_a_board() -> None:
 @settings(
     max_examples=slices.count_examples(25), deadline=None, suppress_health_check=list(HealthCheck)
 )
-@given(seed=st.integers(0, 2**32 - 1), kit=st.sampled_from([ODD, PLAIN]))
+@given(seed=st.integers(0, 2**32 - 1), kit=st.sampled_from([ODD, PLAIN, CUT, ALL_CUT]))
 def test_no_bound_is_less_than_what_it_bounds(seed: int, kit: Kit) -> None:
     rng = random.Random(seed)
     made = twin_worlds.world(
@@ -244,6 +245,9 @@ def test_no_bound_is_less_than_what_it_bounds(seed: int, kit: Kit) -> None:
             continue
         for row in np.flatnonzero(nodes.has_gpu & (shape.board.part >= 0)).tolist():
             given = nodes, cards, shape.ask, tables, kept, row
+            if nodes.pools.carved[cluster.registers.find_pool(shape.ask.family, row)]:
+                assert keel.score_loss(bounds.bound_parts(*given)) * weight >= points[row]
+                continue
             assert keel.score_loss(bounds.bound_node(*given)) * weight >= points[row]
             if cluster.nodes.find_managed(shape.ask.family)[row] and shape.ask.containers.shape[1]:
                 assert keel.score_loss(bounds.bound_cards(*given)) * weight >= points[row]
@@ -312,7 +316,7 @@ def cold_figures(cycle: Cycle, cluster: Cluster, ask: c.Ask) -> Any:
         cycle.learner.get_tables(ask.family),
     )
     scratch = cycle.boards._world.scratch
-    kept = schema.make_empty(nodes.valid.size, cards.numa.size).known
+    kept = schema.make_empty(nodes.valid.size, cards.numa.size, has_parts=True).known
     kept.rounded[0] = tables.keel.weight.sum() / tables.rates[c.RATE_KEEL]
     for row in np.flatnonzero(nodes.valid).tolist():
         pool = pools.find_pool(nodes, ask, row)

@@ -92,7 +92,7 @@ def _read_register(register: str) -> Hardware | None:
 
 def _read_json_card(record: Json) -> Card:
     # Fields that Go's omitempty left out are zero, and HAMi may write fields that are not needed here.
-    numbers = {name: int(record.get(name, 0)) for name in _NUMBERS}
+    numbers: dict[str, Any] = {name: int(record.get(name, 0)) for name in _NUMBERS}
     return Card(
         id=record["id"],
         type=record.get("type", ""),
@@ -105,7 +105,7 @@ def _read_json_card(record: Json) -> Card:
 
 def _read_text_card(record: list[str]) -> Card:
     told = dict(zip(_TEXT_FIELDS, record, strict=False))
-    numbers = {name: int(told.get(name, "0")) for name in _NUMBERS}
+    numbers: dict[str, Any] = {name: int(told.get(name, "0")) for name in _NUMBERS}
     return Card(
         id=told["id"],
         type=told["type"],

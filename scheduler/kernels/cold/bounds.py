@@ -14,13 +14,17 @@ import math
 from scheduler.kernels._jit import inlined, part, tiny
 from scheduler.kernels.devices import free, gpus, pools
 from scheduler.kernels.modes import keel
+from scheduler.schema import card_parts
 from scheduler.schema import cold as k
 from scheduler.schema import columns as c
 from scheduler.schema.cold import Known
 
+NOWHERE = k.NOWHERE
+# Less than anything that is lost.
+_NO_BOUND = -1e9
+
 # What sums of floats in another order may differ by, of the sum and at least.
 _RELATIVE, _ABSOLUTE = 1e-9, 1e-6
-NOWHERE = 1e300
 _ALL_CORES = 100
 # By how many milli the parts of a card can differ that are rounded one by one, and together.
 _ROUNDED = 2
@@ -117,6 +121,35 @@ def bound_rooms(
     cost += demand.rates[c.RATE_LEFT_CPU] * left_cpu
     cost -= per_short * keel.find_unserved(idle, served[0])
     return widen_bound(cost - _bound_shrinkage(demand, known, row, 0.0))
+
+
+@part
+def bound_parts(
+    nodes: c.Nodes, cards: c.Cards, ask: c.Ask, demand: c.Demand, known: Known, row: int
+) -> float:
+    """Return a bound on a node with cards that can be cut; ``NOWHERE`` where no part of the size is left.
+
+    No bound at all, ``_NO_BOUND``, where the cards are not all cut alike or the pod asks for several.
+    """
+    slot = ask.rules.only
+    if ask.containers[c.N_CARDS, slot] != 1 or known.parts[row, k.PARTS_CARVING] < 0:
+        return _NO_BOUND
+    start = _find_start(nodes, ask, row)
+    if known.node[row, k.NODE_OPEN] == 0:
+        return NOWHERE
+    mib = gpus.find_mib_asked(cards, ask, slot, start + known.card[start, k.CARD_AT])
+    sizes, size = cards.carvings.sizes, 0
+    carving = int(known.parts[row, k.PARTS_CARVING])
+    while size < card_parts.SIZES_MAX and sizes[carving, size] < mib:
+        size += 1
+    if size == card_parts.SIZES_MAX or known.parts[row, k.PARTS_LOSS + size] >= NOWHERE:
+        return NOWHERE
+    taken = known.parts[row, k.PARTS_TAKEN]
+    cost = known.parts[row, k.PARTS_LOSS + size] + _bound_rest(
+        nodes, ask, demand, known, row, taken
+    )
+    rate = known.node_rates[row, k.RATE_ONE]
+    return widen_bound(cost - _bound_shrinkage(demand, known, row, rate * taken))
 
 
 @part

@@ -121,13 +121,13 @@ def _may_win(world: World, ask: c.Ask, cold: Cold, row: int) -> bool:
     if aware.is_whole(nodes, demand, row):
         # Of those with a device each there is no bound: they are looked at one by one, class by class.
         return True
-    if nodes.pools.carved[pools.find_pool(nodes, ask, row)]:
-        # Bounds know nothing of parts of cards.
-        return True
+    pool = pools.find_pool(nodes, ask, row)
     if not cold.known.fresh[row]:
-        pool = pools.find_pool(nodes, ask, row)
         known.refresh_node(nodes, cards, demand, cold.known, pool, row, world.scratch)
     by_cards = pools.is_by_cards(nodes, ask, row)
+    if by_cards and nodes.pools.carved[pool]:
+        cost = bounds.bound_parts(nodes, cards, ask, demand, cold.known, row)
+        return not (cost >= bounds.NOWHERE or _loses(nodes, ask, cold, row, _bound_part(ask, cost)))
     if by_cards and is_plain(ask, cold.known, row):
         cost = bounds.bound_rooms(nodes, cards, ask, demand, cold.known, row)
     else:

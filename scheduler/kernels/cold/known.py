@@ -15,7 +15,8 @@ from __future__ import annotations
 
 from scheduler.kernels._jit import kernel, part
 from scheduler.kernels.devices import free
-from scheduler.kernels.modes import fragments
+from scheduler.kernels.modes import carved, fragments
+from scheduler.schema import card_parts
 from scheduler.schema import cold as k
 from scheduler.schema import columns as c
 from scheduler.schema.cold import Known
@@ -38,6 +39,8 @@ def refresh_node(
     for rate in range(k.N_NODE_RATES):
         known.node_rates[row, rate] = 0.0
     _list_cards(nodes, cards, known, pool, row, s)
+    if nodes.pools.carved[pool]:
+        _measure_parts(nodes, cards, demand, known, pool, row)
     if demand.rates[c.RATE_DEPARTURES] != 0:
         fragments.count_cards(demand.keel, n, s)
         _find_shrinkage(nodes, demand, known, pool, row, s)
@@ -100,7 +103,41 @@ def _are_alike(cards: c.Cards, d: int, e: int) -> bool:
         and cards.total[c.SLOTS, d] == cards.total[c.SLOTS, e]
         and cards.model[d] == cards.model[e]
         and cards.mode[d] == cards.mode[e]
+        and cards.carving[d] == cards.carving[e]
+        and cards.cut[d] == cards.cut[e]
     )
+
+
+@part
+def _measure_parts(
+    nodes: c.Nodes, cards: c.Cards, demand: c.Demand, known: Known, pool: int, row: int
+) -> None:
+    """Measure what is lost at least by one part of each size; cards that are cut alike are one."""
+    start, sizes = nodes.pools.start[pool], cards.carvings.sizes
+    first = start + known.card[start, k.CARD_AT]
+    carving = cards.carving[first] if known.node[row, k.NODE_OPEN] > 0 else 0
+    has_all = sizes[carving, card_parts.SIZES_MAX - 1] == card_parts.NO_SIZE
+    is_one = carving > 0 and has_all
+    for size in range(card_parts.SIZES_MAX):
+        known.parts[row, k.PARTS_LOSS + size] = k.NOWHERE
+    known.parts[row, k.PARTS_TAKEN] = 0
+    for at in range(start, start + known.node[row, k.NODE_OPEN]):
+        d = start + known.card[at, k.CARD_AT]
+        is_one &= cards.carving[d] == carving
+        if not is_one:
+            break
+        for size in range(card_parts.SIZES_MAX):
+            mib = sizes[carving, size]
+            if mib == card_parts.NO_SIZE:
+                break
+            p, cost, taken = carved.find_best_part(cards, demand, d, mib, cards.cut[d])
+            if p == c.NO_PART:
+                break
+            cost += demand.price[row] * taken
+            at_size = k.PARTS_LOSS + size
+            known.parts[row, at_size] = min(known.parts[row, at_size], cost)
+            known.parts[row, k.PARTS_TAKEN] = max(known.parts[row, k.PARTS_TAKEN], taken)
+    known.parts[row, k.PARTS_CARVING] = carving if is_one else -1
 
 
 @part

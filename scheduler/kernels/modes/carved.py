@@ -47,11 +47,9 @@ def pick_parts(
                 continue
             p = c.NO_PART
             if cards.carving[d] > 0:
-                p, cost = _find_best_part(cards, ask, demand, d, s.cut[j])
-                before, after = s.cut[j], s.cut[j] | cards.carvings.parts[p, card_parts.PART_SLOTS]
-                cost += price * (
-                    carving.get_room(cards, d, before) - carving.get_room(cards, d, after)
-                )
+                mib = gpus.find_mib_asked(cards, ask, slot, d)
+                p, cost, taken = find_best_part(cards, demand, d, mib, s.cut[j])
+                cost += price * taken
             else:
                 cost = _find_cost_of_share(cards, ask, demand, start, j, price, s)
             if best < 0 or cost < least:
@@ -72,14 +70,15 @@ def find_loss(
     worth = 0
     for p in range(s.n_picks[0]):
         if s.picks[p] == start + j and s.pick_part[p] != c.NO_PART:
-            worth += _find_worth(cards, ask, s.pick_slot[p], start + j)
+            mib = gpus.find_mib_asked(cards, ask, s.pick_slot[p], start + j)
+            worth += _find_worth(cards, start + j, mib)
     return _compute_loss(cards, demand, start + j, cards.cut[start + j], s.cut[j], worth)
 
 
 @part
-def _find_worth(cards: c.Cards, ask: c.Ask, slot: int, d: int) -> int:
-    """Return what the smallest part that a container needs of a card is worth; it may get a larger one."""
-    smallest = carving.find_part(cards, d, gpus.find_mib_asked(cards, ask, slot, d), 0)
+def _find_worth(cards: c.Cards, d: int, mib: int) -> int:
+    """Return what the smallest part of a card with so many MiB is worth; who needs it may get a larger one."""
+    smallest = carving.find_part(cards, d, mib, 0)
     return (
         int(cards.carvings.parts[smallest, card_parts.PART_MILLI]) if smallest != c.NO_PART else 0
     )
@@ -97,21 +96,24 @@ def _compute_loss(
 
 
 @part
-def _find_best_part(
-    cards: c.Cards, ask: c.Ask, demand: c.Demand, d: int, cut: int
-) -> tuple[int, float]:
-    """Find the part of a card that accepts the pod by which ``keel`` loses least, the first of equals, and the loss.
+def find_best_part(
+    cards: c.Cards, demand: c.Demand, d: int, mib: int, cut: int
+) -> tuple[int, float, int]:
+    """Find the part of a card with so many MiB by which ``keel`` loses least, the first of equals.
 
-    It is one of the smallest profile that has a place. What is chosen is the place.
+    It is one of the smallest profile that has a place beside the slots ``cut``. What is chosen is the place.
+
+    Returns:
+        The part, ``NO_PART`` for none; what is lost; and the milli-GPU that the card can give no more.
     """
-    carvings, slot = cards.carvings, ask.rules.only
-    worth = _find_worth(cards, ask, slot, d)
-    best, least = c.NO_PART, 0.0
-    first = carving.find_part(cards, d, gpus.find_mib_asked(cards, ask, slot, d), cut)
-    end = (
-        carvings.run[card_parts.RUN_FIRST, cards.carving[d]]
-        + carvings.run[card_parts.RUN_COUNT, cards.carving[d]]
-    )
+    carvings = cards.carvings
+    best, least, taken = c.NO_PART, 0.0, 0
+    first = carving.find_part(cards, d, mib, cut)
+    if first == c.NO_PART:
+        return best, least, taken
+    worth, room = _find_worth(cards, d, mib), carving.get_room(cards, d, cut)
+    v = cards.carving[d]
+    end = carvings.run[card_parts.RUN_FIRST, v] + carvings.run[card_parts.RUN_COUNT, v]
     for p in range(first, end):
         if not _are_of_one_profile(carvings, p, first):
             break
@@ -121,7 +123,8 @@ def _find_best_part(
         cost = _compute_loss(cards, demand, d, cut, cut | slots, worth)
         if best == c.NO_PART or cost < least:
             best, least = int(p), cost
-    return best, least
+            taken = room - carving.get_room(cards, d, cut | slots)
+    return best, least, taken
 
 
 @tiny
