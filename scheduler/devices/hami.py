@@ -18,7 +18,7 @@ from msgspec import structs
 from scheduler.api import hami, names, wire
 from scheduler.api.cards import Card, Slots
 from scheduler.api.pods import gpus
-from scheduler.devices.contract import NodeReading, PodMarks, Texts, Words
+from scheduler.devices.contract import HAMI_LOCK, Lock, NodeReading, PodMarks, Texts, Words
 from scheduler.schema import columns as c
 
 # The most GPUs that a machine has.
@@ -44,7 +44,7 @@ class HamiCards:
         {names.GPU_MEMORY, names.GPU_MEMORY_PERCENT, names.GPU_CORES, names.GPU_PRIORITY}
     )
     chooser = c.WALK
-    takes_turns = True
+    lock: Lock | None = HAMI_LOCK
     names_models = False
     none_told = "node(s) had no card registered with HAMi"
     not_told = "node(s) wait for HAMi's device plugin to register their cards"

@@ -30,7 +30,7 @@ class VendorCards:
         )
         self.inner_resources = frozenset(filter(None, (vendor.memory, vendor.cores)))
         self.notes = vendor.notes
-        self.chooser, self.takes_turns = vendor.chooser, vendor.has_lock
+        self.chooser, self.lock = vendor.chooser, vendor.lock
         self.names_models = vendor.names_models
         self.none_told = f"node(s) had no {vendor.word} device registered with HAMi"
         self.not_told = f"node(s) wait for the plugin of {vendor.word} to register their devices"
@@ -117,7 +117,7 @@ class VendorCards:
 
     def is_locked(self, annotations: Texts) -> bool:
         """Whether the node's lock is held."""
-        return self._vendor.has_lock and names.HAMI_LOCK in annotations
+        return self.lock is not None and self.lock.key in annotations
 
     def sign_node(self, node: wire.Node) -> wire.Node:
         """Return the node with an empty register; what is reported by a number leaves no mark."""

@@ -44,7 +44,7 @@ def list_kinds(config: DeviceConfig) -> tuple[Vendor, ...]:
         read_node=read_number,
         list_cards=_list_whole,
         write_more=_write_indices,
-        has_lock=False,
+        lock=None,
         chooser=c.ISLANDS,
     )
     shares = Vendor(

@@ -33,7 +33,7 @@ def list_kinds(config: DeviceConfig) -> tuple[Vendor, ...]:
             allocated="hami.io/metax-gpu-devices-allocated",
             read_node=read_number,
             list_cards=_list_cards,
-            has_lock=False,
+            lock=None,
             chooser=c.TOGETHER,
         ),
     )

@@ -39,7 +39,7 @@ def list_kinds(config: DeviceConfig) -> tuple[Vendor, ...]:
             read_node=read_figures,
             list_cards=_list_cards,
             write_more=_write_indices,
-            has_lock=False,
+            lock=None,
             chooser=c.TOGETHER,
         ),
     )

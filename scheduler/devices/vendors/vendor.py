@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from scheduler.api import hami, names, quantities, wire
+from scheduler.api import hami, quantities, wire
 from scheduler.api.cards import Card, Slots
+from scheduler.devices.contract import HAMI_LOCK, Lock
 from scheduler.schema import columns as c
 
 # No node has so many devices, or units of them.
@@ -51,7 +52,7 @@ class Vendor:
         fit_size: finds the size of a part of the device that has so many MiB: its MiB and its cores.
         read_node, list_cards: how the devices are reported, if not in ``register``.
         write_more: what else is written on the pod.
-        has_lock: whether the plugin finds the pod by HAMi's node lock.
+        lock: the lock under which the plugin serves pods; None for a plugin that needs none.
         chooser: the number of the kernel that chooses among the devices.
     """
 
@@ -77,7 +78,7 @@ class Vendor:
     read_node: ReadNode | None = None
     list_cards: ListCards | None = None
     write_more: WriteMore = write_nothing
-    has_lock: bool = True
+    lock: Lock | None = HAMI_LOCK
     chooser: int = c.WALK
 
     @property
@@ -128,8 +129,3 @@ def list_registered(text: str, key: str, *, is_unmeasured: bool) -> tuple[Card, 
         )
         for card in (hami.decode_register(text, key) if text else ())
     )
-
-
-def make_lock_keys(vendor: Vendor) -> tuple[str, ...]:
-    """List the annotations by which a node's plugin is busy with a pod."""
-    return (names.HAMI_LOCK,) if vendor.has_lock else ()
