@@ -186,8 +186,10 @@ class CardDriver(Driver, Protocol):
     def find_whole(self, device: str) -> str:
         """Find the id of the device that a claim names, or of the device whose partition the claim names."""
 
-    def write_answer(self, node: str, slots: Slots, now: int) -> PodMarks:
-        """Write down a decision as marks for the pod; ``now`` is in seconds since 1970."""
+    def write_answer(
+        self, node: str, slots: Slots, now: int, of_pod: tuple[str, ...] = ()
+    ) -> PodMarks:
+        """Write down a decision as marks for the pod; ``now`` is in seconds since 1970, ``of_pod`` from its ``GpuAsk``."""
 
     def is_answered(self, annotations: Texts, slots: Slots) -> bool:
         """Whether the annotations are those of a pod that was bound with these cards."""

@@ -115,7 +115,9 @@ class HamiCards:
         """Find the UUID of the card: up to HAMi 2.9, parts of a card in MIG mode are named like ``UUID[0-1]``."""
         return device.partition("[")[0]
 
-    def write_answer(self, node: str, slots: Slots, now: int) -> PodMarks:
+    def write_answer(
+        self, node: str, slots: Slots, now: int, _of_pod: tuple[str, ...] = ()
+    ) -> PodMarks:
         """Write the annotations that the plugin reads, and the label by which HAMi's scheduler finds a node's pods."""
         is_short = len(node) <= names.LABEL_VALUE_MAX
         labels = {names.HAMI_NODE: node} if is_short else {}

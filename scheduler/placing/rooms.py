@@ -9,6 +9,7 @@ import numpy as np
 
 from scheduler.api.cards import CardUse, Grant, Grants, find_slots
 from scheduler.api.door.decisions import Bind
+from scheduler.api.pods.templates import PodTemplate
 from scheduler.kernels import place
 from scheduler.kernels.devices import gpus
 from scheduler.modes.learning import Learner
@@ -106,7 +107,11 @@ class Rooms:
             )
             slots[slot].append(use)
         return tuple(
-            Grant(drivers[driver].name, tuple(map(tuple, slots)))
+            Grant(
+                drivers[driver].name,
+                tuple(map(tuple, slots)),
+                _read_of_pod(shape.asked.template, drivers[driver].resources),
+            )
             for driver, slots in by_driver.items()
         )
 
@@ -169,6 +174,14 @@ class Rooms:
         cluster.assume(pod.uid, node, cards, given)
         cluster.moved.add(row)
         return Bind(pod.uid, node, cards, given)
+
+
+def _read_of_pod(template: PodTemplate, resources: tuple[str, ...]) -> tuple[str, ...]:
+    """Read what the driver of these resources needs of a pod for its answer; most drivers need nothing."""
+    for part in template.list_by_family():
+        if part.gpu is not None and part.gpu.of_pod and part.gpu.family in resources:
+            return part.gpu.of_pod
+    return ()
 
 
 def suffice_cards(

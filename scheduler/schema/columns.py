@@ -65,9 +65,10 @@ class Pools(Handle):
 
 
 # Pools.chooser: a walk over the cards in an order, see kernels/devices/gpus.py; cards of one of two linked islands, see
-# kernels/devices/islands.py; cards of one group, see kernels/devices/groups.py; or the walk, but one card for all
-# containers if several ask, see kernels/devices/together.py.
-WALK, ISLANDS, GROUPS, TOGETHER = 0, 1, 2, 3
+# kernels/devices/islands.py; cards of one group, see kernels/devices/groups.py; the walk, but one card for all
+# containers if several ask, see kernels/devices/together.py; cards of one network, see kernels/devices/groups.py; pairs of
+# cards, see kernels/devices/pairs.py; or cards beside each other, see kernels/devices/spans.py.
+WALK, ISLANDS, GROUPS, TOGETHER, NETWORKS, PAIRS, SPANS = 0, 1, 2, 3, 4, 5, 6
 
 
 class Nodes(Handle):

@@ -69,7 +69,9 @@ class _Cards:
     def find_whole(self, device: str) -> str:
         return device
 
-    def write_answer(self, _node: str, slots: Slots, _now: int) -> PodMarks:
+    def write_answer(
+        self, _node: str, slots: Slots, _now: int, _of_pod: tuple[str, ...] = ()
+    ) -> PodMarks:
         return PodMarks({self.answer: json.dumps([[use.uuid for use in one] for one in slots])}, {})
 
     def is_answered(self, annotations: Texts, _slots: Slots) -> bool:

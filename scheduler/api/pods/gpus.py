@@ -59,7 +59,8 @@ class GpuAsk(NamedTuple):
 
     ``family`` is the resource by which it asks. ``names`` are the names of the containers, if several ask cards:
     messages must say which container is meant. ``by_card`` says whether its devices may be chosen one by one,
-    ``joint`` whether they must be on one NUMA node with those of the first family that the pod asks.
+    ``joint`` whether they must be on one NUMA node with those of the first family that the pod asks. ``of_pod`` is what the
+    driver needs of the pod for its answer.
     """
 
     family: str
@@ -73,6 +74,7 @@ class GpuAsk(NamedTuple):
     names: tuple[str, ...] = ()
     by_card: bool = False
     joint: bool = False
+    of_pod: tuple[str, ...] = ()
 
     @property
     def accepted(self) -> Hashable:

@@ -6,10 +6,10 @@ The plugin serves pods under a lock of its own, and learns of the first card of 
 from __future__ import annotations
 
 from scheduler.api import wire
-from scheduler.api.cards import Card, Slots
+from scheduler.api.cards import Card
 from scheduler.api.hami_config.sections import DeviceConfig
 from scheduler.devices.contract import Lock
-from scheduler.devices.vendors.vendor import Vendor, read_offered
+from scheduler.devices.vendors.vendor import Answer, Vendor, read_offered
 
 _WORD = "MLU"
 _CORES, _UNIT_MIB, _SHARERS = 100, 256, 100
@@ -59,9 +59,9 @@ def _list_cards(words: tuple[str, ...]) -> tuple[Card, ...]:
     )
 
 
-def _write_profile(_node: str, slots: Slots, _now: int) -> dict[str, str]:
+def _write_profile(answer: Answer) -> dict[str, str]:
     """Write index, cores and units of memory of the first card of the pod."""
-    first = next((uses[0] for uses in slots if uses), None)
+    first = next((uses[0] for uses in answer.slots if uses), None)
     if first is None:
         return {}
     index = first.uuid.rpartition("-")[2]

@@ -11,7 +11,7 @@ from scheduler.api.cards import Card, CardUse, Slots
 from scheduler.api.pods.gpus import GpuAsk
 from scheduler.devices.contract import NodeReading, PodMarks, Texts, Words
 from scheduler.devices.vendors.requests import read_request
-from scheduler.devices.vendors.vendor import Vendor, list_registered, read_register
+from scheduler.devices.vendors.vendor import Answer, Vendor, list_registered, read_register
 
 _DONE = frozenset({names.BIND_SUCCESS, names.BIND_FAILED})
 
@@ -81,21 +81,33 @@ class VendorCards:
         slots = hami.place_slots(
             hami.decode_devices(text, key, has_models=self.names_models), asking
         )
-        if not self._vendor.is_unmeasured:
+        if self._vendor.is_unmeasured:
+            return tuple(tuple(CardUse(use.uuid, 1, 0) for use in uses) for uses in slots)
+        return slots if self._vendor.read_use is None else self._read_uses(pod, slots)
+
+    def _read_uses(self, pod: wire.Pod, slots: Slots) -> Slots:
+        read = self._vendor.read_use
+        ask = read_request(pod, self._vendor)
+        if read is None or ask is None:
             return slots
-        return tuple(tuple(CardUse(use.uuid, 1, 0) for use in uses) for uses in slots)
+        return tuple(
+            tuple(read(use, one) for use in uses)
+            for uses, one in zip(slots, ask.containers, strict=False)
+        )
 
     def find_whole(self, device: str) -> str:
         """Return the id itself: no claim names parts of devices."""
         return device
 
-    def write_answer(self, node: str, slots: Slots, now: int) -> PodMarks:
+    def write_answer(
+        self, node: str, slots: Slots, now: int, of_pod: tuple[str, ...] = ()
+    ) -> PodMarks:
         """Write the annotations that the plugin reads, and the label by which HAMi's scheduler finds a node's pods."""
         text, vendor = self._encode(slots), self._vendor
         answer = {
             **hami.make_common_annotations(node, now),
             vendor.allocated: text,
-            **vendor.write_more(node, slots, now),
+            **vendor.write_more(Answer(node, slots, now, of_pod)),
         }
         if vendor.to_allocate:
             answer[vendor.to_allocate] = text
@@ -105,6 +117,8 @@ class VendorCards:
     def _encode(self, slots: Slots) -> str:
         if self._vendor.is_unmeasured:
             slots = tuple(tuple(CardUse(use.uuid, 0, 0) for use in uses) for uses in slots)
+        elif (write := self._vendor.write_use) is not None:
+            slots = tuple(tuple(map(write, uses)) for uses in slots)
         return hami.encode_devices(slots, self._vendor.word)
 
     def is_answered(self, annotations: Texts, slots: Slots) -> bool:

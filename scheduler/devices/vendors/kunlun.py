@@ -8,9 +8,10 @@ from __future__ import annotations
 from msgspec import structs
 
 from scheduler.api import wire
-from scheduler.api.cards import Card, Slots
+from scheduler.api.cards import Card
 from scheduler.api.hami_config.sections import DeviceConfig
 from scheduler.devices.vendors.vendor import (
+    Answer,
     Vendor,
     find_last_indices,
     list_registered,
@@ -90,6 +91,6 @@ def _list_shared(words: tuple[str, ...]) -> tuple[Card, ...]:
     return tuple(structs.replace(card, sharers=_SHARERS) for card in found)
 
 
-def _write_indices(_node: str, slots: Slots, _now: int) -> dict[str, str]:
+def _write_indices(answer: Answer) -> dict[str, str]:
     """Write the indices of the cards of the last container that has any, as HAMi does."""
-    return {"BAIDU_COM_DEVICE_IDX": find_last_indices(slots)}
+    return {"BAIDU_COM_DEVICE_IDX": find_last_indices(answer.slots)}

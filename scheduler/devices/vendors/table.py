@@ -5,6 +5,8 @@ from __future__ import annotations
 from scheduler.api.hami_config.sections import DeviceConfig
 from scheduler.devices.vendors import (
     amd,
+    ascend,
+    awsneuron,
     biren,
     cambricon,
     enflame,
@@ -19,6 +21,8 @@ from scheduler.devices.vendors.driver import VendorCards
 
 _VENDORS = (
     amd,
+    ascend,
+    awsneuron,
     biren,
     cambricon,
     enflame,

@@ -6,7 +6,7 @@ A driver names a chooser by its number (``Pools.chooser``). A new chooser is a k
 from __future__ import annotations
 
 from scheduler.kernels._jit import part
-from scheduler.kernels.devices import gpus, groups, islands, pools, together
+from scheduler.kernels.devices import gpus, groups, islands, pairs, pools, spans, together
 from scheduler.schema import columns as c
 
 
@@ -24,8 +24,12 @@ def choose_devices(nodes: c.Nodes, cards: c.Cards, ask: c.Ask, row: int, s: c.Sc
         return gpus.choose_cards(nodes, cards, ask, row, s)
     if chooser == c.ISLANDS:
         return islands.choose_linked(nodes, cards, ask, row, s)
-    if chooser == c.GROUPS:
+    if chooser in (c.GROUPS, c.NETWORKS):
         return groups.choose_grouped(nodes, cards, ask, row, s)
     if chooser == c.TOGETHER:
         return together.choose_together(nodes, cards, ask, row, s)
+    if chooser == c.PAIRS:
+        return pairs.choose_in_pairs(nodes, cards, ask, row, s)
+    if chooser == c.SPANS:
+        return spans.choose_neighbors(nodes, cards, ask, row, s)
     return -1

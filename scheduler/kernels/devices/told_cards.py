@@ -47,9 +47,12 @@ def hold_cards(
         for t in range(first, at):
             if told[t, CARD] >= 0:
                 most = gpus.find_mib(cards, containers, i, told[t, CARD])
-                mib = min(told[t, TOLD_MIB], most)
+                mib, cores = min(told[t, TOLD_MIB], most), told[t, TOLD_CORES]
+                if containers[c.ASK_CORE_PERCENT, i] > 0:
+                    # What was requested is not known in the words of the claim, but no card has more than all.
+                    cores = min(cores, cards.total[c.CORES, told[t, CARD]])
                 j = told[t, CARD] - start
-                _hold_one_more(work, j, kind, told[t, TOLD_CORES], mib)
+                _hold_one_more(work, j, kind, cores, mib)
                 work[j, _OWN] = i
         # A card in MIG mode serves a container several times.
         if is_carved:

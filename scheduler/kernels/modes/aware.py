@@ -157,10 +157,14 @@ def pick_cards(
     """Choose the pod's cards on a node with cards; return the number of picks, or -1."""
     pool = pools.find_pool(nodes, ask, row)
     chooser = nodes.pools.chooser[pool]
-    # The rule of TOGETHER is about several containers, for which the driver's walk chooses anyway.
-    if ask.rules.walk or (chooser not in (c.WALK, c.TOGETHER)):
-        return choose.choose_devices(nodes, cards, ask, row, s)
     slot = ask.rules.only
+    # The rule of TOGETHER is about several containers, for which the driver's walk chooses anyway.
+    is_free = chooser in (c.WALK, c.TOGETHER)
+    if chooser in (c.NETWORKS, c.PAIRS):
+        # These rules are about several cards.
+        is_free = slot >= 0 and ask.containers[c.N_CARDS, slot] == 1
+    if ask.rules.walk or not is_free:
+        return choose.choose_devices(nodes, cards, ask, row, s)
     start = nodes.pools.start[pool]
     passing = 0
     for j in range(nodes.pools.count[pool]):

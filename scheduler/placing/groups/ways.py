@@ -147,7 +147,8 @@ class Ways:
             for d in picks
         )
         slots = tuple(uses if i == slot else () for i in range(n))
-        return (Grant(driver.name, slots),)
+        gpu = shape.asked.template.gpu
+        return (Grant(driver.name, slots, gpu.of_pod if gpu is not None else ()),)
 
 
 def _list_sets(kinds: Sequence[Sequence[int]], n: int) -> Iterator[tuple[int, ...]]:
