@@ -140,7 +140,7 @@ class CardDriver(Driver, Protocol):
             cards, not from the node's capacity.
         chooser: the number of the kernel that chooses among its devices, as ``schema.columns.WALK``.
         lock: the lock under which its plugin serves the pods of a node, one at a time; None if it needs none.
-        names_models: whether a claim says of each device which model it is.
+        names_models: whether a decision says of each device which model it is.
         none_told, not_told: why a pod cannot go to a node that reports no device, and to a node that has not
             reported its devices yet.
     """

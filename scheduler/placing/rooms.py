@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from scheduler.api.cards import CardUse, Grant, Grants, find_slots
+from scheduler.api.cards import CardUse, Grant, Grants, Slots, find_slots
 from scheduler.api.door.decisions import Bind
 from scheduler.api.pods.templates import PodTemplate
 from scheduler.kernels import place
@@ -197,10 +197,23 @@ def suffice_cards(
         there = cluster.registers.list_cards(pod.uid, ask.family, row)
         slots = find_slots(grants, driver.name)
         picks = [(there.get(use.uuid, -1), i) for i, uses in enumerate(slots) for use in uses]
+        if driver.chooser == c.SPANS and _are_bits_used(cluster, there, slots):
+            return False
         cards = np.array(picks, np.int64).reshape(-1, 2)
         if not gpus.suffices(world, ask, row, cards):
             return False
     return True
+
+
+def _are_bits_used(cluster: Cluster, there: Mapping[str, int], slots: Slots) -> bool:
+    """Whether other pods have cores of devices that are given core by core; ``there`` are the rows of the devices."""
+    used = cluster.cards.columns.used[c.CORES]
+    return any(
+        bool(int(used[there[use.uuid]]) & use.cores)
+        for uses in slots
+        for use in uses
+        if there.get(use.uuid, -1) >= 0
+    )
 
 
 def are_by_cards(cluster: Cluster, shape: Shape, row: int) -> bool:

@@ -12,7 +12,14 @@ from scheduler.api.pods.gpus import GpuAsk
 from scheduler.api.reasons import CARD_CODES, CardRefusal
 from scheduler.devices import models
 from scheduler.plugins import container_figures, container_requests, words
-from scheduler.plugins.cards_seen import CardsSeen, find_hardest, find_refusals, measure_free
+from scheduler.plugins.cards_seen import (
+    CardsSeen,
+    find_hardest,
+    find_refusals,
+    measure_free,
+    measure_requested_cores,
+    measure_requested_mib,
+)
 from scheduler.plugins.container_figures import Several
 from scheduler.plugins.contract import Judged
 from scheduler.schema import columns as c
@@ -85,6 +92,9 @@ def _describe_memory(judged: Judged, seen: CardsSeen) -> str:
     short = _find_refused(judged, seen, slot, CardRefusal.MEMORY)
     free, total = measure_free(judged, seen, short, c.MIB)
     mib = int(judged.ask.containers[c.ASK_MIB, slot])
+    if len(judged.ask.containers) > c.N_ASKED and short.size:
+        # What is requested is a part that depends on the model.
+        mib = int(measure_requested_mib(judged, seen.cards[short], slot).min())
     if mib:
         return _describe_most(
             judged, seen, short, free, (f"{mib} MiB a card", "the largest free is {}")
@@ -99,7 +109,10 @@ def _describe_cores(judged: Judged, seen: CardsSeen) -> str:
     slot = find_hardest(judged)
     short = _find_refused(judged, seen, slot, CardRefusal.CORES)
     free, _ = measure_free(judged, seen, short, c.CORES)
-    asked = f"{int(judged.ask.containers[c.ASK_CORES, slot])} % of a card's cores"
+    cores = int(judged.ask.containers[c.ASK_CORES, slot])
+    if len(judged.ask.containers) > c.N_ASKED and short.size:
+        cores = int(measure_requested_cores(judged, seen.cards[short], slot).min())
+    asked = f"{cores} % of a card's cores"
     return _describe_most(judged, seen, short, free, (asked, "the most free is {} %"))
 
 

@@ -6,6 +6,8 @@ the number of their cores.
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
 from scheduler.api import names, wire
@@ -13,6 +15,7 @@ from scheduler.api.cards import Card, CardUse, Slots, find_slots
 from scheduler.api.pods.gpus import ContainerAsk, ContainerKind, GpuAsk
 from scheduler.devices.contract import NodeReading, Words
 from scheduler.devices.table import Devices
+from scheduler.devices.vendors import enflame
 from scheduler.devices.vendors.driver import VendorCards
 from scheduler.devices.vendors.vendor import Vendor as Kind
 from scheduler.state.cluster import Cluster
@@ -29,9 +32,10 @@ def make_node(case: cases.Node) -> wire.Node:
 
 
 def find_group(device: cases.Device) -> str:
-    """The dies of a card of Vastai, and the devices of a node of Inferentia."""
+    """The dies of a card of Vastai, the devices of a node of Inferentia, and the zones of links of Metax."""
     is_ring = "inf" in device.info.get("AWSNodeType", "")
-    return str(device.info.get("AIC", "ring" if is_ring else ""))
+    zone = device.info.get("LinkZone") or ""
+    return str(device.info.get("AIC", "ring" if is_ring else zone))
 
 
 def find_mib(kind: Kind, device: cases.Device) -> int:
@@ -67,6 +71,8 @@ def make_slots(kind: Kind, picks: list[list[cases.Pick]]) -> Slots:
             return CardUse(pick.id, 1, 0)
         if kind.word == NEURON:
             return CardUse(pick.id, pick.cores.bit_count(), pick.cores)
+        if kind.needs_models:
+            return CardUse(pick.id, pick.mib, pick.cores, write_model(pick.info or {}))
         return CardUse(pick.id, pick.mib, pick.cores, pick.type if kind.names_models else "")
 
     return tuple(tuple(read(pick) for pick in slot) for slot in picks)
@@ -74,19 +80,45 @@ def make_slots(kind: Kind, picks: list[list[cases.Pick]]) -> Slots:
 
 def read_of_pod(kind: Kind, case: cases.Answer) -> tuple[str, ...]:
     """What the driver reads on the pod of a case for its answer."""
-    (ask,) = VendorCards(kind).read_requests(make_answered(kind, case))
-    return ask.of_pod
+    asks = VendorCards(kind).read_requests(make_answered(kind, case))
+    return asks[0].of_pod if asks else ()
 
 
 def make_answered(kind: Kind, case: cases.Answer) -> wire.Pod:
-    """The pod of a case; one that requests a device if the case does not say what it requests."""
-    if not case.pod.containers:
-        annotations = dict(case.pod.annotations)
-        return make.pod(name="p", annotations=annotations, requests={kind.cards: 1})
+    """The pod of a case; one that requests what it gets if the case does not say what it requests."""
     pod = make.pod(name="p", annotations=dict(case.pod.annotations))
-    pod.spec.init_containers = [make_container(one) for one in case.pod.init]
-    pod.spec.containers = [make_container(one) for one in case.pod.containers]
+    unnamed = [cases.Container(name=f"c{i}") for i in range(len(case.picks))]
+    containers = [*case.pod.init, *(case.pod.containers or unnamed)]
+    made = [
+        make_container(one if one.limits else request_picks(kind, one, picks))
+        for one, picks in zip(containers, case.picks, strict=True)
+    ]
+    pod.spec.init_containers = made[: len(case.pod.init)]
+    pod.spec.containers = made[len(case.pod.init) :]
     return pod
+
+
+def request_picks(
+    kind: Kind, container: cases.Container, picks: list[cases.Pick]
+) -> cases.Container:
+    """The container as it requests what it gets."""
+    limits = {kind.cards: str(len(picks))} if picks else {}
+    if picks and kind.needs_models:
+        limits = {kind.cards: str((picks[0].info or {})["drsSlice"])}
+    if picks and kind.word == "Metax-SGPU":
+        limits[kind.memory] = "4"
+    return msgspec.structs.replace(container, limits=limits)
+
+
+def write_model(info: dict[str, Any]) -> str:
+    """The model of a card of Enflame whose parts a case tells, or one part."""
+    told = info.get("profiles") or {info["profileName"]: info["profileID"]}
+    profiles = tuple(
+        enflame.Profile(name, key, *map(int, name.removesuffix("gb").split("g.")))
+        for name, key in told.items()
+    )
+    most = int(info.get("maxSlice", 6))
+    return enflame.write_model(enflame.CardModel(info.get("minor", "0"), most, profiles))
 
 
 def make_container(case: cases.Container) -> wire.Container:
@@ -111,6 +143,7 @@ class Told(VendorCards):
     def list_cards(self, _words: Words) -> tuple[Card, ...]:
         if is_of_ascend(self._kind):
             return super().list_cards(super().read_node(self._make_node()))
+        parted = self._kind.needs_models
         return tuple(
             Card(
                 id=one.id,
@@ -118,7 +151,8 @@ class Told(VendorCards):
                 sharers=100 if self._kind.word == "XPU" else one.count,
                 mib=one.count if self._kind.is_unmeasured else find_mib(self._kind, one),
                 cores=0 if self._kind.is_unmeasured else one.cores,
-                model=one.type or self._kind.word,
+                model=write_model(one.info) if parted else one.type or self._kind.word,
+                mode=one.info.get("QosPolicy", ""),
                 healthy=one.healthy,
                 group=find_group(one),
             )
@@ -147,6 +181,13 @@ class Told(VendorCards):
 
     def read_requests(self, pod: wire.Pod) -> tuple[GpuAsk, ...]:
         wanted = self._case.ask
+        if self._kind.needs_models:
+            pod = make.pod(name="p", annotations=dict(pod.metadata.annotations or {}))
+            asked: wire.Quantities = {self._kind.cards: wanted.mib}
+            if wanted.percent < 0:
+                asked = {self._kind.memory: wanted.mib, self._kind.cores: wanted.cores}
+            pod.spec.containers[0].resources = wire.Resources(limits=asked)
+            return super().read_requests(pod)
         (ask,) = super().read_requests(pod)
         if self._kind.is_unmeasured:
             one = ContainerAsk(ContainerKind.APP, wanted.count, 1)
@@ -216,6 +257,8 @@ def place(kind: Kind, case: cases.Fit) -> tuple[list[tuple[str, int, int]], str]
     if kind.is_unmeasured:
         return [(use.uuid, 0, 0) for use in slot], ""
     models = {one.id: one.type if kind.names_models else "" for one in case.devices}
+    if kind.needs_models:
+        models = {one.id: write_model(one.info) for one in case.devices}
     assert [use.model for use in slot] == [models[use.uuid] for use in slot]
     hidden = kind.word == NEURON
     return [(use.uuid, 0 if hidden else use.mem_mib, use.cores) for use in slot], ""

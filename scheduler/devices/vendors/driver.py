@@ -31,7 +31,7 @@ class VendorCards:
         self.inner_resources = frozenset(filter(None, (vendor.memory, vendor.cores)))
         self.notes = vendor.notes
         self.chooser, self.lock = vendor.chooser, vendor.lock
-        self.names_models = vendor.names_models
+        self.names_models = vendor.names_models or vendor.needs_models
         self.none_told = f"node(s) had no {vendor.word} device registered with HAMi"
         self.not_told = f"node(s) wait for the plugin of {vendor.word} to register their devices"
 
@@ -79,7 +79,7 @@ class VendorCards:
         key = self._vendor.allocated
         text = (pod.metadata.annotations or {}).get(key, "")
         slots = hami.place_slots(
-            hami.decode_devices(text, key, has_models=self.names_models), asking
+            hami.decode_devices(text, key, has_models=self._vendor.names_models), asking
         )
         if self._vendor.is_unmeasured:
             return tuple(tuple(CardUse(use.uuid, 1, 0) for use in uses) for uses in slots)
@@ -119,6 +119,8 @@ class VendorCards:
             slots = tuple(tuple(CardUse(use.uuid, 0, 0) for use in uses) for uses in slots)
         elif (write := self._vendor.write_use) is not None:
             slots = tuple(tuple(map(write, uses)) for uses in slots)
+        if self._vendor.needs_models:
+            slots = tuple(tuple(use._replace(model="") for use in uses) for uses in slots)
         return hami.encode_devices(slots, self._vendor.word)
 
     def is_answered(self, annotations: Texts, slots: Slots) -> bool:

@@ -6,7 +6,7 @@ A driver names a chooser by its number (``Pools.chooser``). A new chooser is a k
 from __future__ import annotations
 
 from scheduler.kernels._jit import part
-from scheduler.kernels.devices import gpus, groups, islands, pairs, pools, spans, together
+from scheduler.kernels.devices import gpus, groups, islands, links, pairs, pools, spans, together
 from scheduler.schema import columns as c
 
 
@@ -32,4 +32,6 @@ def choose_devices(nodes: c.Nodes, cards: c.Cards, ask: c.Ask, row: int, s: c.Sc
         return pairs.choose_in_pairs(nodes, cards, ask, row, s)
     if chooser == c.SPANS:
         return spans.choose_neighbors(nodes, cards, ask, row, s)
+    if chooser == c.LINKS:
+        return links.choose_in_zones(nodes, cards, ask, row, s)
     return -1

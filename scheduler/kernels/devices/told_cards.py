@@ -27,7 +27,7 @@ def hold_cards(
 ) -> int:
     """Fill ``work`` [cards of the node, N_WORK] with what a pod holds at most; return how many cards it holds.
 
-    ``containers`` [6, C] are as in ``Ask``, ``told`` [t, N_TOLD] is by container; init containers hold
+    ``containers`` are as in ``Ask``, ``told`` [t, N_TOLD] is by container; init containers hold
     nothing once the pod is ``initialized``. ``start`` is the row of the node's first card. The first rows of
     ``work`` come out as ``Pods.holds``. O(containers · cards + t).
     """
@@ -48,7 +48,9 @@ def hold_cards(
             if told[t, CARD] >= 0:
                 most = gpus.find_mib(cards, containers, i, told[t, CARD])
                 mib, cores = min(told[t, TOLD_MIB], most), told[t, TOLD_CORES]
-                if containers[c.ASK_CORE_PERCENT, i] > 0:
+                if containers.shape[0] > c.N_ASKED:
+                    cores = min(cores, gpus.find_cores(cards, containers, i, told[t, CARD]))
+                elif containers[c.ASK_CORE_PERCENT, i] > 0:
                     # What was requested is not known in the words of the claim, but no card has more than all.
                     cores = min(cores, cards.total[c.CORES, told[t, CARD]])
                 j = told[t, CARD] - start

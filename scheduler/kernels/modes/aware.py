@@ -163,6 +163,10 @@ def pick_cards(
     if chooser in (c.NETWORKS, c.PAIRS):
         # These rules are about several cards.
         is_free = slot >= 0 and ask.containers[c.N_CARDS, slot] == 1
+    if chooser == c.LINKS:
+        # This rule is about whole cards.
+        one = slot >= 0 and ask.containers[c.N_CARDS, slot] == 1
+        is_free = one and ask.containers[c.ASK_CORES, slot] < pools.WHOLE_CORES
     if ask.rules.walk or not is_free:
         return choose.choose_devices(nodes, cards, ask, row, s)
     start = nodes.pools.start[pool]

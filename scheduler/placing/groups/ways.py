@@ -134,13 +134,12 @@ class Ways:
 
     def _write_grants(self, shape: Shape, slot: int, picks: tuple[int, ...], pool: int) -> Grants:
         containers, cards = shape.ask.containers, self._cluster.cards
-        mib, percent = int(containers[c.ASK_MIB, slot]), int(containers[c.ASK_PERCENT, slot])
         n, nodes = len(shape.asked.template.kinds), self._cluster.nodes
         driver = nodes.devices.cards[int(nodes.columns.pools.driver[pool])]
         uses = tuple(
             CardUse(
                 cards.find_uuid(d),
-                max(1, mib or int(cards.columns.total[c.MIB, d]) * percent // 100),
+                gpus.find_mib(cards.columns, containers, slot, d),
                 gpus.find_cores(cards.columns, containers, slot, d),
                 cards.find_model(d) if driver.names_models else "",
             )
