@@ -23,7 +23,7 @@ from scheduler.devices.vendors.vendor import Answer, Vendor, list_registered
 from scheduler.errors import BadInput
 from scheduler.schema import columns as c
 
-_MODE, _SOFT, _HARD = "huawei.com/vnpu-mode", "hami-core", "template"
+MODE, SOFT, _HARD = "huawei.com/vnpu-mode", "hami-core", "template"
 _NODE_MODE = "hami-vnpu-core"
 # Only chips of this family have networks.
 _LINKED = "Ascend910"
@@ -72,7 +72,7 @@ def _make_kind(chip: Ascend, has_soft_split: bool) -> Vendor:
         notes = node.metadata.annotations or {}
         text = notes.get(register, "")
         is_soft = notes.get(_NODE_MODE) == "true" if _NODE_MODE in notes else has_soft_split
-        return (text, _SOFT if is_soft else _HARD) if text else ("", "")
+        return (text, SOFT if is_soft else _HARD) if text else ("", "")
 
     def list_cards(words: tuple[str, ...]) -> tuple[Card, ...]:
         text, mode = words[0].strip(), words[1]
@@ -82,7 +82,7 @@ def _make_kind(chip: Ascend, has_soft_split: bool) -> Vendor:
             structs.replace(
                 card,
                 mode=mode,
-                cores=_SOFT_CORES if mode == _SOFT else card.cores,
+                cores=_SOFT_CORES if mode == SOFT else card.cores,
                 group=networks.get(card.id, ""),
             )
             for card in found
@@ -100,7 +100,7 @@ def _make_kind(chip: Ascend, has_soft_split: bool) -> Vendor:
         allocated=f"hami.io/{word}-devices-allocated",
         use_ids=(f"hami.io/use-{word}-uuid",),
         nouse_ids=(f"hami.io/no-use-{word}-uuid",),
-        other_notes=(_MODE,),
+        other_notes=(MODE,),
         read_node=read_node,
         list_cards=list_cards,
         complete_ask=partial(_complete_ask, chip),
@@ -121,8 +121,8 @@ def _complete_ask(chip: Ascend, ask: GpuAsk, pod: wire.Pod) -> GpuAsk:
     Raises:
         BadInput: a container requests what no template has.
     """
-    if (pod.metadata.annotations or {}).get(_MODE) == _SOFT:
-        return ask._replace(vgpu_mode=_SOFT, of_pod=(_SOFT,))
+    if (pod.metadata.annotations or {}).get(MODE) == SOFT:
+        return ask._replace(vgpu_mode=SOFT, of_pod=(SOFT,))
     fields = (field for _, _, field in gpus.list_containers(pod))
     rounded = (
         _round_up(chip, one, field) for one, field in zip(ask.containers, fields, strict=True)
@@ -132,13 +132,13 @@ def _complete_ask(chip: Ascend, ask: GpuAsk, pod: wire.Pod) -> GpuAsk:
 
 def _round_up(chip: Ascend, ask: ContainerAsk, field: str) -> ContainerAsk:
     if ask.cores:
-        problem = f"only pods with the annotation {_MODE}: {_SOFT} may request it"
+        problem = f"only pods with the annotation {MODE}: {SOFT} may request it"
         raise BadInput(f"{field}[{chip.cores}]", problem)
     if chip.is_in_pairs and ask.cards > 1 and ask.cards % 2:
         raise BadInput(f"{field}[{chip.cards}]", f"{ask.cards} is neither 1 nor a multiple of 2")
     if not ask.mem_mib:
         return ask
-    mib = _find_part(chip, ask.mem_mib)[0]
+    mib = find_part(chip, ask.mem_mib)[0]
     if not mib:
         problem = f"{ask.mem_mib} MiB are more than a device has: write 1..{chip.capacity_mib}"
         raise BadInput(f"{field}[{chip.memory}]", problem)
@@ -149,7 +149,7 @@ def _round_up(chip: Ascend, ask: ContainerAsk, field: str) -> ContainerAsk:
     return ask._replace(mem_mib=mib)
 
 
-def _find_part(chip: Ascend, mib: int) -> tuple[int, str]:
+def find_part(chip: Ascend, mib: int) -> tuple[int, str]:
     """Find the part of a device that has so many MiB: its MiB and its template; no template for a whole one, 0 for none."""
     for template in chip.templates:
         if mib <= template.mib:
@@ -159,9 +159,9 @@ def _find_part(chip: Ascend, mib: int) -> tuple[int, str]:
 
 def _write_templates(chip: Ascend, answer: Answer) -> dict[str, str]:
     """Write the parts that the plugin is to cut, in one list for all containers."""
-    is_soft = _SOFT in answer.of_pod
+    is_soft = SOFT in answer.of_pod
     uses = [
-        _Use(use.uuid, "" if is_soft else _find_part(chip, use.mem_mib)[1], use.mem_mib, use.cores)
+        _Use(use.uuid, "" if is_soft else find_part(chip, use.mem_mib)[1], use.mem_mib, use.cores)
         for uses in answer.slots
         for use in uses
     ]

@@ -57,14 +57,15 @@ def list_kinds(config: DeviceConfig) -> tuple[Vendor, ...]:
         allocated="hami.io/xpu-devices-allocated",
         use_ids=_USE,
         nouse_ids=_NOUSE,
-        fit_size=_fit_size,
+        fit_size=fit_size,
         list_cards=_list_shared,
         chooser=c.ISLANDS,
     )
     return whole, shares
 
 
-def _fit_size(mib: int) -> tuple[int, int]:
+def fit_size(mib: int) -> tuple[int, int]:
+    """Find the size of the part that has so many MiB: its MiB, and its percent of the cores."""
     size = next((size for size in _SIZES if mib <= size), _MIB)
     return size, size * _CORES // _MIB
 

@@ -23,9 +23,9 @@ from scheduler.schema import columns as c
 _WHOLE, _SHARES = "Metax-GPU", "Metax-SGPU"
 _MIB, _CORES = 65_536, 100
 _REGISTER = "metax-tech.com/node-gpu-devices"
-_POLICY, _CLASS = "metax-tech.com/sgpu-qos-policy", "metax-tech.com/sgpu-app-class"
-_DEFAULT_POLICY, _POLICIES = "best-effort", ("best-effort", "fixed-share", "burst-share")
-_ONLINE, _CLASSES = "online", ("online", "offline")
+POLICY, CLASS = "metax-tech.com/sgpu-qos-policy", "metax-tech.com/sgpu-app-class"
+DEFAULT_POLICY, POLICIES = "best-effort", ("best-effort", "fixed-share", "burst-share")
+ONLINE, CLASSES = "online", ("online", "offline")
 _FIGURE_MAX = 2**31 - 1
 _GIB = 1024
 _NANOSECONDS = 10**9
@@ -95,7 +95,7 @@ def list_kinds(config: DeviceConfig) -> tuple[Vendor, ...]:
         allocated="hami.io/metax-sgpu-devices-allocated",
         use_ids=("metax-tech.com/use-gpuuuid",),
         nouse_ids=("metax-tech.com/nouse-gpuuuid",),
-        other_notes=(_POLICY, _CLASS),
+        other_notes=(POLICY, CLASS),
         read_node=lambda node: read_register(node, _REGISTER),
         list_cards=_list_shared,
         read_container=read_share,
@@ -172,15 +172,15 @@ def _complete_ask(ask: GpuAsk, pod: wire.Pod) -> GpuAsk:
         BadInput: an annotation has another value than those that there are.
     """
     notes = pod.metadata.annotations or {}
-    kind = _read_word(notes, _CLASS, _CLASSES)
+    kind = read_word(notes, CLASS, CLASSES)
     if not kind:
-        policy = _read_word(notes, _POLICY, _POLICIES) or _DEFAULT_POLICY
+        policy = read_word(notes, POLICY, POLICIES) or DEFAULT_POLICY
         return ask._replace(vgpu_mode=policy, any_idle=True)
     alone = tuple(
         one._replace(
             mem_mib=0,
             mem_percent=gpus.WHOLE_CARD_PERCENT,
-            cores=0 if kind == _ONLINE else one.cores,
+            cores=0 if kind == ONLINE else one.cores,
         )
         if one.cards
         else one
@@ -189,7 +189,12 @@ def _complete_ask(ask: GpuAsk, pod: wire.Pod) -> GpuAsk:
     return ask._replace(containers=alone)
 
 
-def _read_word(notes: dict[str, str], key: str, words: tuple[str, ...]) -> str:
+def read_word(notes: dict[str, str], key: str, words: tuple[str, ...]) -> str:
+    """Read an annotation that is one of some words; empty if it is not there.
+
+    Raises:
+        BadInput: it is another one.
+    """
     word = notes.get(key, "")
     if key in notes and word not in words:
         raise BadInput(
