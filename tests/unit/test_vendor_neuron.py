@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from scheduler.api import wire
+from scheduler.api.cards import CardUse, Grant
 from scheduler.errors import BadInput
+from scheduler.placing.rooms import suffice_cards
 from scheduler.state import checks
 from scheduler.state.cluster import Cluster
 from tests import make
@@ -122,3 +124,23 @@ def test_devices_of_a_node_that_reports_no_cores_are_given_as_a_whole() -> None:
     cluster = make.cluster(nodes=[make.node(name="n1", cpu=64, allocatable={DEVICES: 1})])
     assert bind(cluster, "p", neuroncore=1) == {}
     assert bind(cluster, "q", neuron=1)["AWS_NEURON_IDS"] == "0"
+
+
+def test_a_core_that_was_promised_is_not_given_twice() -> None:
+    """A promise names a core. Another pod may have it by then, while the device has as many cores free as before."""
+    cluster = make.cluster(nodes=[make_node("n1", 1, 2)])
+    pod = make.pod(name="p", cpu=1, requests={CORES: 1})
+    record = cluster.see_pod(pod)
+    assert record is not None
+    asking = make.cycle(cluster=cluster)
+    key = asking.keys.make_key(record)
+    assert key is not None
+    shape = asking.boards.make_unscored(key)
+
+    def is_left(bits: int) -> bool:
+        promised = (Grant("HAMi AWSNeuron", ((CardUse("n1-AWSNeuron-0", 1, bits),),)),)
+        return suffice_cards(cluster, asking.boards, record, shape, (0, promised))
+
+    assert (is_left(1), is_left(2)) == (True, True)
+    bind(cluster, "other", neuroncore=1)
+    assert (is_left(1), is_left(2)) == (False, True)
