@@ -94,6 +94,8 @@ class Rooms:
         pools, of_pool = cluster.nodes.columns.pools, cluster.cards.columns.pool
         devices = cluster.nodes.devices
         drivers, by_driver = devices.drivers, dict[int, list[list[CardUse]]]()
+        template = shape.asked.template
+        first = template.gpu.of_pod if template.gpu is not None else ()
         for p in range(int(placed.n_picks[k])):
             d, slot = int(placed.card[k, p]), int(placed.slot[k, p])
             driver = int(pools.driver[of_pool[d]])
@@ -110,7 +112,7 @@ class Rooms:
             Grant(
                 drivers[driver].name,
                 tuple(map(tuple, slots)),
-                _read_of_pod(shape.asked.template, drivers[driver].resources),
+                _read_of_pod(template, drivers[driver].resources) if template.more else first,
             )
             for driver, slots in by_driver.items()
         )

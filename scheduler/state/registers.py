@@ -277,6 +277,8 @@ class Registers:
         return held[0] if len(held) == 1 else np.concatenate(held)
 
     def _add_parts(self, containers: c.Ints, part: PodTemplate) -> c.Ints:
+        if part.gpu is None or part.gpu.find_parts is None:
+            return containers
         return card_order.add_parts(containers, part.gpu, self._cards.models.values)
 
     def _list_of_family(

@@ -158,8 +158,9 @@ def find_code(cards: c.Cards, ask: c.Ask, slot: int, start: int, j: int, s: c.Sc
 @tiny
 def _has_mode(cards: c.Cards, ask: c.Ask, d: int) -> bool:
     """Whether a card has a mode that will do, or may get one as no other pod has a part of it."""
-    is_idle = ask.rules.any_idle and cards.used[c.SLOTS, d] == 0
-    return bool(is_idle or ask.prefers.mode_ok[cards.mode[d]])
+    if ask.prefers.mode_ok[cards.mode[d]]:
+        return True
+    return bool(ask.rules.any_idle and cards.used[c.SLOTS, d] == 0)
 
 
 @tiny
@@ -178,10 +179,11 @@ def find_mib_asked(cards: c.Cards, ask: c.Ask, slot: int, d: int) -> int:
 def find_mib(cards: c.Cards, containers: c.Ints, slot: int, d: int) -> int:
     """Return the MiB that a container takes on card ``d``; never 0, which would mean no limit."""
     mib = containers[c.ASK_MIB, slot]
-    if containers.shape[0] > c.N_ASKED:
-        mib = containers[c.N_ASKED + 2 * cards.model[d], slot]
-    elif mib == 0:
-        mib = cards.total[c.MIB, d] * containers[c.ASK_PERCENT, slot] // 100
+    if mib == 0:
+        if containers.shape[0] > c.N_ASKED:
+            mib = containers[c.N_ASKED + 2 * cards.model[d], slot]
+        else:
+            mib = cards.total[c.MIB, d] * containers[c.ASK_PERCENT, slot] // 100
     return int(max(1, mib))
 
 
@@ -189,10 +191,10 @@ def find_mib(cards: c.Cards, containers: c.Ints, slot: int, d: int) -> int:
 def find_cores(cards: c.Cards, containers: c.Ints, slot: int, d: int) -> int:
     """Return the cores that a container takes on card ``d``; a part of the card's cores is at least one."""
     percent = containers[c.ASK_CORE_PERCENT, slot]
-    if containers.shape[0] > c.N_ASKED:
-        return int(containers[c.N_ASKED + 2 * cards.model[d] + 1, slot])
     if percent == 0:
         return int(containers[c.ASK_CORES, slot])
+    if containers.shape[0] > c.N_ASKED:
+        return int(containers[c.N_ASKED + 2 * cards.model[d] + 1, slot])
     return int(max(1, cards.total[c.CORES, d] * percent // 100))
 
 

@@ -159,14 +159,7 @@ def pick_cards(
     chooser = nodes.pools.chooser[pool]
     slot = ask.rules.only
     # The rule of TOGETHER is about several containers, for which the driver's walk chooses anyway.
-    is_free = chooser in (c.WALK, c.TOGETHER)
-    if chooser in (c.NETWORKS, c.PAIRS):
-        # These rules are about several cards.
-        is_free = slot >= 0 and ask.containers[c.N_CARDS, slot] == 1
-    if chooser == c.LINKS:
-        # This rule is about whole cards.
-        one = slot >= 0 and ask.containers[c.N_CARDS, slot] == 1
-        is_free = one and ask.containers[c.ASK_CORES, slot] < pools.WHOLE_CORES
+    is_free = chooser in (c.WALK, c.TOGETHER) or _is_free_for_one(ask, slot, chooser)
     if ask.rules.walk or not is_free:
         return choose.choose_devices(nodes, cards, ask, row, s)
     start = nodes.pools.start[pool]
@@ -196,6 +189,17 @@ def pick_cards(
         s.pick_mib[p], s.pick_cores[p] = s.peak[c.MIB, j], s.peak[c.CORES, j]
         s.pick_slot[p] = slot
     return int(wanted)
+
+
+@part
+def _is_free_for_one(ask: c.Ask, slot: int, chooser: int) -> bool:
+    """Whether the rule of a chooser says nothing of the one card of a container."""
+    if slot < 0 or ask.containers[c.N_CARDS, slot] != 1:
+        return False
+    if chooser == c.LINKS:
+        # The rule is about whole cards.
+        return bool(ask.containers[c.ASK_CORES, slot] < pools.WHOLE_CORES)
+    return bool(chooser in (c.NETWORKS, c.PAIRS))
 
 
 @part
