@@ -90,10 +90,12 @@ class Grant(NamedTuple):
     Attributes:
         driver: the name of the driver.
         slots: the devices of each container.
+        of_pod: what the driver needs of the pod for its answer, see ``GpuAsk``.
     """
 
     driver: str
     slots: Slots
+    of_pod: tuple[str, ...] = ()
 
 
 Grants = tuple[Grant, ...]

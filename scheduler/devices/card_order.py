@@ -69,6 +69,23 @@ def accept_models(ask: CardTypes | None, models: Sequence[str]) -> Flags:
     )
 
 
+def accept_parts(ask: GpuAsk | None, models: Sequence[str]) -> Flags:
+    """Find the models [models] that a pod accepts, and whose cards have the parts that its containers get."""
+    accepted = accept_models(ask, models)
+    if ask is None or ask.find_parts is None:
+        return accepted
+    return accepted & np.array([ask.find_parts(model) is not None for model in models], np.bool_)
+
+
+def add_parts(containers: Ints, ask: GpuAsk | None, models: Sequence[str]) -> Ints:
+    """Add what the containers get of cards of each model, as rows of ``Ask.containers``, where that depends on the model."""
+    if ask is None or ask.find_parts is None:
+        return containers
+    none = ((0, 0),) * containers.shape[1]
+    rows = [row for model in models for row in zip(*(ask.find_parts(model) or none), strict=True)]
+    return np.vstack([containers, *np.array(rows, np.int64)]) if rows else containers
+
+
 def accept_modes(ask: GpuAsk | None, modes: Sequence[str]) -> Flags:
     """Find the modes [modes] of cards that vgpu-mode contains (an empty mode is in every text)."""
     wanted = ask.vgpu_mode if ask else ""

@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, Protocol, runtime_checkable
 
-from scheduler.api import wire
+from scheduler.api import names, wire
 from scheduler.api.cards import Card, Slots
 from scheduler.api.pods.gpus import GpuAsk
 
@@ -70,6 +70,23 @@ class SharedPool(NamedTuple):
     is_reached: Callable[[str, Texts], bool]
     generation: int = 0
     complete: bool = True
+
+
+class Lock(NamedTuple):
+    """The annotation of a node that says that its plugin is busy: the plugin serves one pod at a time.
+
+    Attributes:
+        key: the annotation.
+        names_pod: it says which pod is served; else only since when the plugin is busy.
+        seconds: the age from which it counts no more; None for the age that is set for all such locks.
+    """
+
+    key: str
+    names_pod: bool = True
+    seconds: float | None = None
+
+
+HAMI_LOCK = Lock(names.HAMI_LOCK)
 
 
 class PodMarks(NamedTuple):
@@ -122,8 +139,8 @@ class CardDriver(Driver, Protocol):
         inner_resources: resources that only the driver reads. In the driver's pools their amounts come from the
             cards, not from the node's capacity.
         chooser: the number of the kernel that chooses among its devices, as ``schema.columns.WALK``.
-        takes_turns: whether its plugin serves the pods of a node one at a time, under a lock.
-        names_models: whether a claim says of each device which model it is.
+        lock: the lock under which its plugin serves the pods of a node, one at a time; None if it needs none.
+        names_models: whether a decision says of each device which model it is.
         none_told, not_told: why a pod cannot go to a node that reports no device, and to a node that has not
             reported its devices yet.
     """
@@ -133,7 +150,7 @@ class CardDriver(Driver, Protocol):
     notes: frozenset[str]
     inner_resources: frozenset[str]
     chooser: int
-    takes_turns: bool
+    lock: Lock | None
     names_models: bool
     none_told: str
     not_told: str
@@ -169,8 +186,10 @@ class CardDriver(Driver, Protocol):
     def find_whole(self, device: str) -> str:
         """Find the id of the device that a claim names, or of the device whose partition the claim names."""
 
-    def write_answer(self, node: str, slots: Slots, now: int) -> PodMarks:
-        """Write down a decision as marks for the pod; ``now`` is in seconds since 1970."""
+    def write_answer(
+        self, node: str, slots: Slots, now: int, of_pod: tuple[str, ...] = ()
+    ) -> PodMarks:
+        """Write down a decision as marks for the pod; ``now`` is in seconds since 1970, ``of_pod`` from its ``GpuAsk``."""
 
     def is_answered(self, annotations: Texts, slots: Slots) -> bool:
         """Whether the annotations are those of a pod that was bound with these cards."""

@@ -18,7 +18,7 @@ from msgspec import structs
 from scheduler.api import hami, hami_mig, names, wire
 from scheduler.api.cards import Card, Part, Slots
 from scheduler.api.pods import gpus
-from scheduler.devices.contract import NodeReading, PodMarks, Texts, Words
+from scheduler.devices.contract import HAMI_LOCK, Lock, NodeReading, PodMarks, Texts, Words
 from scheduler.schema import columns as c
 
 # The most GPUs that a machine has.
@@ -44,7 +44,7 @@ class HamiCards:
         {names.GPU_MEMORY, names.GPU_MEMORY_PERCENT, names.GPU_CORES, names.GPU_PRIORITY}
     )
     chooser = c.WALK
-    takes_turns = True
+    lock: Lock | None = HAMI_LOCK
     names_models = False
     none_told = "node(s) had no card registered with HAMi"
     not_told = "node(s) wait for HAMi's device plugin to register their cards"
@@ -118,7 +118,9 @@ class HamiCards:
         """Find the UUID of the card: up to HAMi 2.9, parts of a card in MIG mode are named like ``UUID[0-1]``."""
         return device.partition("[")[0]
 
-    def write_answer(self, node: str, slots: Slots, now: int) -> PodMarks:
+    def write_answer(
+        self, node: str, slots: Slots, now: int, _of_pod: tuple[str, ...] = ()
+    ) -> PodMarks:
         """Write the annotations that the plugin reads, and the label by which HAMi's scheduler finds a node's pods."""
         is_short = len(node) <= names.LABEL_VALUE_MAX
         labels = {names.HAMI_NODE: node} if is_short else {}

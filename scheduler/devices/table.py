@@ -223,7 +223,7 @@ def write_answers(node: str, grants: Grants, now: int) -> PodMarks:
     """Write down a decision as marks for the pod; ``now`` is in seconds since 1970."""
     marks = PodMarks({}, {})
     for grant in grants:
-        answer = _CARDS[grant.driver].write_answer(node, grant.slots, now)
+        answer = _CARDS[grant.driver].write_answer(node, grant.slots, now, grant.of_pod)
         marks.annotations.update(answer.annotations)
         marks.labels.update(answer.labels)
     return marks

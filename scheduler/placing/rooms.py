@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from scheduler.api.cards import CardUse, Grant, Grants, find_slots
+from scheduler.api.cards import CardUse, Grant, Grants, Slots, find_slots
 from scheduler.api.door.decisions import Bind
+from scheduler.api.pods.templates import PodTemplate
 from scheduler.kernels import place
 from scheduler.kernels.devices import gpus
 from scheduler.modes.learning import Learner
@@ -94,6 +95,8 @@ class Rooms:
         pools, of_pool = cluster.nodes.columns.pools, cluster.cards.columns.pool
         devices = cluster.nodes.devices
         drivers, by_driver = devices.drivers, dict[int, list[list[CardUse]]]()
+        template = shape.asked.template
+        first = template.gpu.of_pod if template.gpu is not None else ()
         for p in range(int(placed.n_picks[k])):
             d, slot = int(placed.card[k, p]), int(placed.slot[k, p])
             driver = int(pools.driver[of_pool[d]])
@@ -104,7 +107,11 @@ class Rooms:
             use = CardUse(cluster.cards.find_uuid(d), mib, cores, model, place)
             slots[slot].append(use)
         return tuple(
-            Grant(drivers[driver].name, tuple(map(tuple, slots)))
+            Grant(
+                drivers[driver].name,
+                tuple(map(tuple, slots)),
+                _read_of_pod(template, drivers[driver].resources) if template.more else first,
+            )
             for driver, slots in by_driver.items()
         )
 
@@ -169,6 +176,14 @@ class Rooms:
         return Bind(pod.uid, node, cards, given)
 
 
+def _read_of_pod(template: PodTemplate, resources: tuple[str, ...]) -> tuple[str, ...]:
+    """Read what the driver of these resources needs of a pod for its answer; most drivers need nothing."""
+    for part in template.list_by_family():
+        if part.gpu is not None and part.gpu.of_pod and part.gpu.family in resources:
+            return part.gpu.of_pod
+    return ()
+
+
 def suffice_cards(
     cluster: Cluster, boards: Boards, pod: PodRecord, shape: Shape, at: tuple[int, Grants]
 ) -> bool:
@@ -182,10 +197,23 @@ def suffice_cards(
         there = cluster.registers.list_cards(pod.uid, ask.family, row)
         slots = find_slots(grants, driver.name)
         picks = [(there.get(use.uuid, -1), i) for i, uses in enumerate(slots) for use in uses]
+        if driver.chooser == c.SPANS and _are_bits_used(cluster, there, slots):
+            return False
         cards = np.array(picks, np.int64).reshape(-1, 2)
         if not gpus.suffices(world, ask, row, cards):
             return False
     return True
+
+
+def _are_bits_used(cluster: Cluster, there: Mapping[str, int], slots: Slots) -> bool:
+    """Whether other pods have cores of devices that are given core by core; ``there`` are the rows of the devices."""
+    used = cluster.cards.columns.used[c.CORES]
+    return any(
+        bool(int(used[there[use.uuid]]) & use.cores)
+        for uses in slots
+        for use in uses
+        if there.get(use.uuid, -1) >= 0
+    )
 
 
 def are_by_cards(cluster: Cluster, shape: Shape, row: int) -> bool:

@@ -18,6 +18,7 @@ from scheduler.plugins.cards_seen import (
     find_largest_parts,
     find_refusals,
     measure_free,
+    measure_requested_cores,
     measure_requested_mib,
 )
 from scheduler.plugins.container_figures import Several
@@ -94,6 +95,9 @@ def _describe_memory(judged: Judged, seen: CardsSeen) -> str:
     short = _find_refused(judged, seen, slot, CardRefusal.MEMORY)
     free, total = measure_free(judged, seen, short, c.MIB)
     mib = int(judged.ask.containers[c.ASK_MIB, slot])
+    if len(judged.ask.containers) > c.N_ASKED and short.size:
+        # What is requested is a part that depends on the model.
+        mib = int(measure_requested_mib(judged, seen.cards[short], slot).min())
     if mib:
         return _describe_most(
             judged, seen, short, free, (f"{mib} MiB a card", "the largest free is {}")
@@ -108,7 +112,10 @@ def _describe_cores(judged: Judged, seen: CardsSeen) -> str:
     slot = find_hardest(judged)
     short = _find_refused(judged, seen, slot, CardRefusal.CORES)
     free, _ = measure_free(judged, seen, short, c.CORES)
-    asked = f"{int(judged.ask.containers[c.ASK_CORES, slot])} % of a card's cores"
+    cores = int(judged.ask.containers[c.ASK_CORES, slot])
+    if len(judged.ask.containers) > c.N_ASKED and short.size:
+        cores = int(measure_requested_cores(judged, seen.cards[short], slot).min())
+    asked = f"{cores} % of a card's cores"
     return _describe_most(judged, seen, short, free, (asked, "the most free is {} %"))
 
 

@@ -51,11 +51,14 @@ def find_refusals(judged: Judged, seen: CardsSeen, slot: int, held: c.Ints | Non
         if ask.prefers.uuid_ok.size
         else np.ones(d.size, np.bool_)
     )
+    mode_ok = ask.prefers.mode_ok[cards.mode[d]]
+    if ask.rules.any_idle:
+        mode_ok = mode_ok | (cards.used[c.SLOTS, d] == 0)
     checks = (
         (~cards.healthy[d], CardRefusal.HEALTH),
         (cards.cordoned[d], CardRefusal.CORDONED),
         (
-            ~(ask.prefers.model_ok[cards.model[d]] & ask.prefers.mode_ok[cards.mode[d]]),
+            ~(ask.prefers.model_ok[cards.model[d]] & mode_ok),
             CardRefusal.TYPE,
         ),
         (~uuid_ok, CardRefusal.UUID),
@@ -88,6 +91,9 @@ def find_hardest(judged: Judged) -> int:
 def measure_requested_mib(judged: Judged, d: c.Ints, slot: int) -> c.Ints:
     """Measure the MiB [m] that a container requests of each of these cards, at least 1."""
     containers, cards = judged.ask.containers, judged.cluster.cards.columns
+    if len(containers) > c.N_ASKED:
+        of_models: c.Ints = containers[c.N_ASKED + 2 * cards.model[d], slot]
+        return of_models.clip(1)
     mib, percent = int(containers[c.ASK_MIB, slot]), int(containers[c.ASK_PERCENT, slot])
     if mib:
         return np.full(d.size, mib)
@@ -102,6 +108,11 @@ def measure_requested_mib(judged: Judged, d: c.Ints, slot: int) -> c.Ints:
 def measure_requested_cores(judged: Judged, d: c.Ints, slot: int) -> c.Ints:
     """Measure the cores [m] that a container requests of each of these cards."""
     containers, total = judged.ask.containers, judged.cluster.cards.columns.total[c.CORES, d]
+    if len(containers) > c.N_ASKED:
+        of_models: c.Ints = containers[
+            c.N_ASKED + 1 + 2 * judged.cluster.cards.columns.model[d], slot
+        ]
+        return of_models
     if percent := int(containers[c.ASK_CORE_PERCENT, slot]):
         asked: c.Ints = np.maximum(1, total * percent // 100)
         return asked

@@ -67,9 +67,11 @@ class Pools(Handle):
 
 
 # Pools.chooser: a walk over the cards in an order, see kernels/devices/gpus.py; cards of one of two linked islands, see
-# kernels/devices/islands.py; cards of one group, see kernels/devices/groups.py; or the walk, but one card for all
-# containers if several ask, see kernels/devices/together.py.
-WALK, ISLANDS, GROUPS, TOGETHER = 0, 1, 2, 3
+# kernels/devices/islands.py; cards of one group, see kernels/devices/groups.py; the walk, but one card for all
+# containers if several ask, see kernels/devices/together.py; cards of one network, see kernels/devices/groups.py; pairs of
+# cards, see kernels/devices/pairs.py; cards beside each other, see kernels/devices/spans.py; or cards of small zones of
+# links, see kernels/devices/links.py.
+WALK, ISLANDS, GROUPS, TOGETHER, NETWORKS, PAIRS, SPANS, LINKS = 0, 1, 2, 3, 4, 5, 6, 7
 
 
 class Nodes(Handle):
@@ -195,6 +197,7 @@ class CardRules(Handle):
 
     numa_bind: bool  # all its cards are on one NUMA node
     mutex: bool  # only cards that nobody shares will do
+    any_idle: bool  # of cards that nobody shares, those of every mode will do
     avoid_gpu: bool  # it asks none, and goes to nodes without any while it fits on one
     whole: int  # devices of that family, where they are counted
     joint: bool  # its devices are on one NUMA node with those of the first family that the pod asks
@@ -232,7 +235,8 @@ class Ask(Handle):
     nonzero: Ints1  # [2] milli-CPU, bytes
     dim_amounts: Ints1  # [6] amount in each dimension; those of GPUs are known only with the cards
     containers: (
-        Ints2  # [6, C] kind, cards, MiB, percent, cores, core percent; C = 0 for pods without GPU
+        Ints2  # [6, C] kind, cards, MiB, percent, cores, core percent; C = 0 for pods without GPU.
+        # Where what they get depends on the model: two more rows for each model, its MiB and cores, 0 for none
     )
     more: Handles  # an ask for each further family of devices that it asks, without ``more``
     family: int  # the first family of devices that the pod asks, by whose pools it is judged; -1 for none

@@ -45,6 +45,7 @@ def make_ask() -> c.Ask:
         rules=c.CardRules(
             numa_bind=False,
             mutex=False,
+            any_idle=False,
             avoid_gpu=False,
             whole=0,
             joint=False,

@@ -97,8 +97,9 @@ class Cold:
             return False
         if gpu is not None and (gpu.use_uuids or gpu.nouse_uuids):
             return False
-        if gpu is not None and any(one.core_percent for one in gpu.containers):
-            # What is kept of cards knows no percentage of their cores; devices that are counted have none.
+        if gpu is not None and (gpu.any_idle or any(one.core_percent for one in gpu.containers)):
+            # What is kept of cards knows no percentage of their cores, and no mode that idle cards lose; devices that are
+            # counted have neither.
             managed = self._cluster.nodes.pools.list_managed_families()
             if shape.ask.family in managed:
                 return False

@@ -8,6 +8,7 @@ import numpy as np
 
 from scheduler.api.cards import Card, find_slots
 from scheduler.api.pods.templates import PodTemplate
+from scheduler.devices import card_order
 from scheduler.devices.contract import CardDriver, NodeReading
 from scheduler.kernels.devices import told_cards as kernel
 from scheduler.schema import columns as c
@@ -271,10 +272,15 @@ class Registers:
         ``get_containers`` returns [6, C] what the containers of a template ask.
         """
         held = [
-            self._list_of_family(pod, part.family, get_containers(part), row)
+            self._list_of_family(pod, part.family, self._add_parts(get_containers(part), part), row)
             for part in pod.template.list_by_family()
         ]
         return held[0] if len(held) == 1 else np.concatenate(held)
+
+    def _add_parts(self, containers: c.Ints, part: PodTemplate) -> c.Ints:
+        if part.gpu is None or part.gpu.find_parts is None:
+            return containers
+        return card_order.add_parts(containers, part.gpu, self._cards.models.values)
 
     def _list_of_family(
         self, pod: PodRecord, resource: str, containers: c.Ints, row: int

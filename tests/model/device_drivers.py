@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from scheduler.api import wire
 from scheduler.api.cards import Card, CardUse, Slots
 from scheduler.api.pods import gpus
-from scheduler.devices.contract import NodeReading, PodMarks, SharedPool, Texts, Words
+from scheduler.devices.contract import Lock, NodeReading, PodMarks, SharedPool, Texts, Words
 from scheduler.schema import columns as c
 
 NIC, NICS = "example.com/nic", "example.com/nics"
@@ -29,7 +29,7 @@ class _Cards:
     notes: frozenset[str] = frozenset()
     inner_resources: frozenset[str] = frozenset()
     chooser = c.WALK
-    takes_turns = False
+    lock: Lock | None = None
     names_models = False
     none_told, not_told = "node(s) had no such device", "node(s) have not reported such devices"
 
@@ -69,7 +69,9 @@ class _Cards:
     def find_whole(self, device: str) -> str:
         return device
 
-    def write_answer(self, _node: str, slots: Slots, _now: int) -> PodMarks:
+    def write_answer(
+        self, _node: str, slots: Slots, _now: int, _of_pod: tuple[str, ...] = ()
+    ) -> PodMarks:
         return PodMarks({self.answer: json.dumps([[use.uuid for use in one] for one in slots])}, {})
 
     def is_answered(self, annotations: Texts, _slots: Slots) -> bool:

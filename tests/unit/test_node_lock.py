@@ -14,6 +14,8 @@ from scheduler.kube.bind.jobs import Done, Job
 from scheduler.kube.bind.node_lock import NodeLock
 from tests import make
 
+MLU = "cambricon.com/dsmlu.lock"
+
 
 class Api:
     """A node with a lock, and pods by namespace and name."""
@@ -44,11 +46,12 @@ class Api:
         return b""
 
 
-def job() -> Job:
-    """The pod ``p`` on its way to the node ``n``."""
+def job(*drivers: str) -> Job:
+    """The pod ``p`` on its way to the node ``n``, with devices of some drivers."""
     pod = make.cluster().see_pod(make.pod(name="p"))
     assert pod is not None
-    return Job(Bind(pod.uid, "n", (Grant("HAMi", ((),)),)), pod, 1, 0.0)
+    grants = tuple(Grant(driver, ((),)) for driver in drivers or ("HAMi",))
+    return Job(Bind(pod.uid, "n", grants), pod, 1, 0.0)
 
 
 async def take(
@@ -124,3 +127,51 @@ async def test_a_lock_is_given_back_by_the_pod_that_it_names_only() -> None:
     lock = NodeLock(api, schedulers=("ours",), timeout_seconds=300.0)  # type: ignore[arg-type]
     await lock.undo(job())
     assert api.node["metadata"]["annotations"] == {names.HAMI_LOCK: other}
+
+
+async def take_mlu(api: Api, bound: Job) -> bool:
+    lock = NodeLock(api, schedulers=("ours",), timeout_seconds=300.0)  # type: ignore[arg-type]
+    return await lock.take(bound, lambda: True) == Done()
+
+
+@pytest.mark.parametrize(
+    ("text", "taken"),
+    [
+        ("<1>", False),
+        ("<119>", False),
+        ("<125>", True),
+        ("", True),
+        ("soon", True),
+        ("<1>,a,b", True),
+    ],
+)
+async def test_the_lock_of_mlu_is_a_time_that_holds_for_two_minutes(text: str, taken: bool) -> None:
+    api = Api(None)
+    api.node["metadata"]["annotations"] = {MLU: dated(text)}
+    bound = job("HAMi MLU")
+    assert await take_mlu(api, bound) == taken
+    held = api.node["metadata"]["annotations"]
+    assert held == {MLU: bound.locked_at if taken else dated(text)}
+    # Taken a second time for the same pod, it is still the pod's.
+    assert await take_mlu(api, bound) == taken
+
+
+async def test_the_lock_of_mlu_is_given_back_by_the_pod_for_which_it_was_written() -> None:
+    api, bound = Api(None), job("HAMi MLU")
+    lock = NodeLock(api, schedulers=("ours",), timeout_seconds=300.0)  # type: ignore[arg-type]
+    assert await take_mlu(api, bound)
+    await lock.undo(job("HAMi MLU"))
+    assert api.node["metadata"]["annotations"] == {MLU: bound.locked_at}
+    await lock.undo(bound)
+    assert api.node["metadata"]["annotations"] == {MLU: None}
+
+
+async def test_a_pod_with_devices_of_two_vendors_takes_both_locks_or_none() -> None:
+    api, bound = Api(None), job("HAMi", "HAMi DCU", "HAMi MLU", "HAMi Mthreads")
+    api.node["metadata"]["annotations"] = {MLU: dated("<1>")}
+    assert not await take_mlu(api, bound)
+    assert set(api.node["metadata"]["annotations"]) == {MLU}
+    del api.node["metadata"]["annotations"][MLU]
+    assert await take_mlu(api, bound)
+    held = api.node["metadata"]["annotations"]
+    assert held == {names.HAMI_LOCK: f"{bound.locked_at},default,p", MLU: bound.locked_at}

@@ -88,7 +88,14 @@ labels:
 {{- if . -}}{{- $found = append $found (printf "'%s'" .) -}}{{- end -}}
 {{- end -}}
 (object.spec.?containers.orValue([]) + object.spec.?initContainers.orValue([])).exists(one,
-[{{ join ", " $found }}]
+([{{ join ", " $found }}]
++ ['amd.com/gpu', 'amd.com/gpumem', 'amd.com/gpucores', 'hygon.com/dcunum', 'cambricon.com/vmlu',
+'metax-tech.com/gpu', 'metax-tech.com/sgpu', 'mthreads.com/vgpu', 'vastaitech.com/va', 'birentech.com/gpu',
+'enflame.com/gcu', 'enflame.com/drs-gcu', 'enflame.com/gcu-memory', 'enflame.com/gcu-core',
+'kunlunxin.com/xpu', 'kunlunxin.com/vxpu', 'aws.amazon.com/neuron', 'aws.amazon.com/neuroncore',
+'iluvatar.ai/MR-V100-vgpu', 'iluvatar.ai/MR-V50-vgpu', 'iluvatar.ai/BI-V150-vgpu', 'iluvatar.ai/BI-V100-vgpu',
+'huawei.com/Ascend910A', 'huawei.com/Ascend910B2', 'huawei.com/Ascend910B3', 'huawei.com/Ascend910B4-1',
+'huawei.com/Ascend910B4', 'huawei.com/Ascend310P', 'huawei.com/Ascend910C'])
 .exists(key, key in one.?resources.?limits.orValue({}) || key in one.?resources.?requests.orValue({})))
 {{- end -}}
 

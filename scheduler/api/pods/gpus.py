@@ -7,7 +7,7 @@ Evenkeel refuses the pod and says which field is wrong.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from enum import IntEnum
 from typing import NamedTuple, Protocol
 
@@ -54,12 +54,18 @@ class ContainerAsk(NamedTuple):
     core_percent: int = 0
 
 
+FindParts = Callable[[str], tuple[tuple[int, int], ...] | None]
+
+
 class GpuAsk(NamedTuple):
     """What a pod asks of one family: a slot per container (init first) and which cards it accepts.
 
     ``family`` is the resource by which it asks. ``names`` are the names of the containers, if several ask cards:
     messages must say which container is meant. ``by_card`` says whether its devices may be chosen one by one,
-    ``joint`` whether they must be on one NUMA node with those of the first family that the pod asks.
+    ``joint`` whether they must be on one NUMA node with those of the first family that the pod asks. ``of_pod`` is what the
+    driver needs of the pod for its answer. ``any_idle``: of idle cards those of every mode will do, whatever ``vgpu_mode``.
+    ``find_parts`` says for a model which part of a card each container gets (MiB, cores), where that depends on the model;
+    None if cards of the model have no such part.
     """
 
     family: str
@@ -73,6 +79,9 @@ class GpuAsk(NamedTuple):
     names: tuple[str, ...] = ()
     by_card: bool = False
     joint: bool = False
+    of_pod: tuple[str, ...] = ()
+    any_idle: bool = False
+    find_parts: FindParts | None = None
 
     @property
     def accepted(self) -> Hashable:
@@ -84,6 +93,7 @@ class GpuAsk(NamedTuple):
             self.nouse_uuids,
             self.vgpu_mode,
             self.numa_bind,
+            self.find_parts,
         )
 
 

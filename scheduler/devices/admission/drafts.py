@@ -42,7 +42,12 @@ class _Spec(Wire):
     runtime_class_name: str | None = None
 
 
+class _Meta(Wire):
+    annotations: dict[str, str] | None = None
+
+
 class _Pod(Wire):
+    metadata: _Meta | None = None
     spec: _Spec | None = None
 
 
@@ -72,6 +77,7 @@ class ContainerDraft:
             given.pop("", None)
         self._env = container.env
         self._new_limits: dict[str, str] = {}
+        self._new_requests: dict[str, str] = {}
         self._new_env: dict[str, str] = {}
 
     def has_limit(self, resource: str) -> bool:
@@ -101,6 +107,18 @@ class ContainerDraft:
             return self.read_limit(resource)
         return self._read_amount(resource, self._requests[resource])
 
+    def read_whole(self, resource: str) -> int | None:
+        """Read a limit, or else what is requested, that has to be a whole number.
+
+        Raises:
+            BadInput: it is none.
+        """
+        found = self.read_resource(resource)
+        given = self._limits.get(resource, self._requests.get(resource, 0))
+        if found is not None and quantities.read_milli(given) % 1000:
+            raise BadInput(f"container {self.name}: {resource}", f"{given} is no whole number")
+        return found
+
     def _read_amount(self, resource: str, found: str | float) -> int:
         try:
             return quantities.read_value(found)
@@ -112,6 +130,20 @@ class ContainerDraft:
     def add_limit(self, resource: str, amount: int) -> None:
         """Add a limit that is not there; the API server requests as much of it."""
         self._new_limits[resource] = str(amount)
+
+    def set_amount(self, resource: str, amount: int) -> None:
+        """Set a limit, and what is requested, so that both are equal; a limit that is so stays as it is."""
+        for given, new in (
+            (self._limits, self._new_limits),
+            (self._requests, self._new_requests),
+        ):
+            is_there = given is self._limits or resource in given
+            if is_there and str(given.get(resource, "")) != str(amount):
+                new[resource] = str(amount)
+
+    def has_env(self, name: str) -> bool:
+        """Whether there is an environment variable of this name."""
+        return name in self._new_env or any(one.name == name for one in self._env or ())
 
     def add_env(self, name: str, value: str) -> None:
         """Add an environment variable, so that it has this value.
@@ -133,8 +165,10 @@ class ContainerDraft:
             made.append(_add(f"{path}/limits", self._new_limits))
         else:
             for resource, amount in self._new_limits.items():
-                key = resource.replace("~", "~0").replace("/", "~1")
-                made.append(_add(f"{path}/limits/{key}", amount))
+                made.append(_add(f"{path}/limits/{_escape(resource)}", amount))
+        for resource, amount in self._new_requests.items():
+            # Only what was requested is changed, so there are requests.
+            made.append(_add(f"{path}/requests/{_escape(resource)}", amount))
         added = [{"name": name, "value": value} for name, value in self._new_env.items()]
         if added and self._env is None:
             return [*made, _add(f"{self._path}/env", added)]
@@ -150,6 +184,7 @@ class PodDraft:
         scheduler_name: the scheduler that it names; empty for none. May be changed.
         node_name: the node that it names already; empty for none.
         runtime_class: its RuntimeClass; None for none. May be changed.
+        annotations: its annotations. More may be added.
     """
 
     def __init__(self, raw: bytes | msgspec.Raw, namespace: str) -> None:
@@ -159,7 +194,8 @@ class PodDraft:
             BadInput: a field that is read is not as the API server has it.
         """
         try:
-            spec = _DECODER.decode(raw).spec or _Spec()
+            found = _DECODER.decode(raw)
+            spec = found.spec or _Spec()
         except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
             raise BadInput("pod", f"cannot be read: {join_lines(error)}") from error
         self.namespace = namespace
@@ -169,6 +205,8 @@ class PodDraft:
         self.scheduler_name = spec.scheduler_name or ""
         self.node_name = spec.node_name or ""
         self.runtime_class = spec.runtime_class_name
+        self._had_notes = found.metadata.annotations if found.metadata is not None else None
+        self.annotations = dict(self._had_notes or {})
 
     def list_all_containers(self) -> list[ContainerDraft]:
         """List all containers, those first that run first."""
@@ -179,6 +217,15 @@ class PodDraft:
         made = [
             one for container in self.list_all_containers() for one in container.list_operations()
         ]
+        added = {
+            key: text
+            for key, text in self.annotations.items()
+            if (self._had_notes or {}).get(key) != text
+        }
+        if added and self._had_notes is None:
+            made.append(_add("/metadata/annotations", added))
+        elif added:
+            made += [_add(f"/metadata/annotations/{_escape(key)}", added[key]) for key in added]
         if self.runtime_class != self._had.runtime_class_name:
             made.append(_add("/spec/runtimeClassName", self.runtime_class))
         if self.scheduler_name != (self._had.scheduler_name or ""):
@@ -188,6 +235,10 @@ class PodDraft:
 
 def _make_drafts(found: list[_Container] | None, path: str) -> list[ContainerDraft]:
     return [ContainerDraft(one, f"{path}/{i}") for i, one in enumerate(found or ())]
+
+
+def _escape(key: str) -> str:
+    return key.replace("~", "~0").replace("/", "~1")
 
 
 def _add(path: str, value: Any) -> Json:

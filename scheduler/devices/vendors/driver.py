@@ -11,7 +11,7 @@ from scheduler.api.cards import Card, CardUse, Slots
 from scheduler.api.pods.gpus import GpuAsk
 from scheduler.devices.contract import NodeReading, PodMarks, Texts, Words
 from scheduler.devices.vendors.requests import read_request
-from scheduler.devices.vendors.vendor import Vendor, list_registered, read_register
+from scheduler.devices.vendors.vendor import Answer, Vendor, list_registered, read_register
 
 _DONE = frozenset({names.BIND_SUCCESS, names.BIND_FAILED})
 
@@ -30,8 +30,8 @@ class VendorCards:
         )
         self.inner_resources = frozenset(filter(None, (vendor.memory, vendor.cores)))
         self.notes = vendor.notes
-        self.chooser, self.takes_turns = vendor.chooser, vendor.has_lock
-        self.names_models = vendor.names_models
+        self.chooser, self.lock = vendor.chooser, vendor.lock
+        self.names_models = vendor.names_models or vendor.needs_models
         self.none_told = f"node(s) had no {vendor.word} device registered with HAMi"
         self.not_told = f"node(s) wait for the plugin of {vendor.word} to register their devices"
 
@@ -79,23 +79,35 @@ class VendorCards:
         key = self._vendor.allocated
         text = (pod.metadata.annotations or {}).get(key, "")
         slots = hami.place_slots(
-            hami.decode_devices(text, key, has_models=self.names_models), asking
+            hami.decode_devices(text, key, has_models=self._vendor.names_models), asking
         )
-        if not self._vendor.is_unmeasured:
+        if self._vendor.is_unmeasured:
+            return tuple(tuple(CardUse(use.uuid, 1, 0) for use in uses) for uses in slots)
+        return slots if self._vendor.read_use is None else self._read_uses(pod, slots)
+
+    def _read_uses(self, pod: wire.Pod, slots: Slots) -> Slots:
+        read = self._vendor.read_use
+        ask = read_request(pod, self._vendor)
+        if read is None or ask is None:
             return slots
-        return tuple(tuple(CardUse(use.uuid, 1, 0) for use in uses) for uses in slots)
+        return tuple(
+            tuple(read(use, one) for use in uses)
+            for uses, one in zip(slots, ask.containers, strict=False)
+        )
 
     def find_whole(self, device: str) -> str:
         """Return the id itself: no claim names parts of devices."""
         return device
 
-    def write_answer(self, node: str, slots: Slots, now: int) -> PodMarks:
+    def write_answer(
+        self, node: str, slots: Slots, now: int, of_pod: tuple[str, ...] = ()
+    ) -> PodMarks:
         """Write the annotations that the plugin reads, and the label by which HAMi's scheduler finds a node's pods."""
         text, vendor = self._encode(slots), self._vendor
         answer = {
             **hami.make_common_annotations(node, now),
             vendor.allocated: text,
-            **vendor.write_more(node, slots, now),
+            **vendor.write_more(Answer(node, slots, now, of_pod)),
         }
         if vendor.to_allocate:
             answer[vendor.to_allocate] = text
@@ -105,6 +117,10 @@ class VendorCards:
     def _encode(self, slots: Slots) -> str:
         if self._vendor.is_unmeasured:
             slots = tuple(tuple(CardUse(use.uuid, 0, 0) for use in uses) for uses in slots)
+        elif (write := self._vendor.write_use) is not None:
+            slots = tuple(tuple(map(write, uses)) for uses in slots)
+        if self._vendor.needs_models:
+            slots = tuple(tuple(use._replace(model="") for use in uses) for uses in slots)
         return hami.encode_devices(slots, self._vendor.word)
 
     def is_answered(self, annotations: Texts, slots: Slots) -> bool:
@@ -117,7 +133,7 @@ class VendorCards:
 
     def is_locked(self, annotations: Texts) -> bool:
         """Whether the node's lock is held."""
-        return self._vendor.has_lock and names.HAMI_LOCK in annotations
+        return self.lock is not None and self.lock.key in annotations
 
     def sign_node(self, node: wire.Node) -> wire.Node:
         """Return the node with an empty register; what is reported by a number leaves no mark."""

@@ -8,9 +8,10 @@ from __future__ import annotations
 from msgspec import structs
 
 from scheduler.api import wire
-from scheduler.api.cards import Card, Slots
+from scheduler.api.cards import Card
 from scheduler.api.hami_config.sections import DeviceConfig
 from scheduler.devices.vendors.vendor import (
+    Answer,
     Vendor,
     find_last_indices,
     list_registered,
@@ -44,7 +45,7 @@ def list_kinds(config: DeviceConfig) -> tuple[Vendor, ...]:
         read_node=read_number,
         list_cards=_list_whole,
         write_more=_write_indices,
-        has_lock=False,
+        lock=None,
         chooser=c.ISLANDS,
     )
     shares = Vendor(
@@ -56,14 +57,15 @@ def list_kinds(config: DeviceConfig) -> tuple[Vendor, ...]:
         allocated="hami.io/xpu-devices-allocated",
         use_ids=_USE,
         nouse_ids=_NOUSE,
-        fit_size=_fit_size,
+        fit_size=fit_size,
         list_cards=_list_shared,
         chooser=c.ISLANDS,
     )
     return whole, shares
 
 
-def _fit_size(mib: int) -> tuple[int, int]:
+def fit_size(mib: int) -> tuple[int, int]:
+    """Find the size of the part that has so many MiB: its MiB, and its percent of the cores."""
     size = next((size for size in _SIZES if mib <= size), _MIB)
     return size, size * _CORES // _MIB
 
@@ -90,6 +92,6 @@ def _list_shared(words: tuple[str, ...]) -> tuple[Card, ...]:
     return tuple(structs.replace(card, sharers=_SHARERS) for card in found)
 
 
-def _write_indices(_node: str, slots: Slots, _now: int) -> dict[str, str]:
+def _write_indices(answer: Answer) -> dict[str, str]:
     """Write the indices of the cards of the last container that has any, as HAMi does."""
-    return {"BAIDU_COM_DEVICE_IDX": find_last_indices(slots)}
+    return {"BAIDU_COM_DEVICE_IDX": find_last_indices(answer.slots)}

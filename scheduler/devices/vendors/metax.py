@@ -1,47 +1,218 @@
-"""Metax's cards as a whole, which a node reports by their number alone.
+"""Metax's cards: whole ones, which a node reports by their number alone, and shares of cards.
 
-The plugin chooses the cards itself: of what is written on the pod only the number counts. HAMi ranks nodes by what they say of
-the links between so many cards; Evenkeel leaves that out. Shares of Metax's cards are not supported.
+The plugin chooses whole cards itself: of what is written on the pod only the number counts. HAMi ranks nodes by what they say
+of the links between so many cards; Evenkeel leaves that out.
+
+Shares of one card have one policy for its cores; an idle card takes any. HAMi lets online and offline pods
+(``metax-tech.com/sgpu-app-class``) share cards by rules of their own; here each such pod has its card to itself.
 """
 
 from __future__ import annotations
 
-from scheduler.api import wire
-from scheduler.api.cards import Card
+import msgspec
+
+from scheduler.api import quantities, wire
+from scheduler.api.cards import Card, CardUse
 from scheduler.api.hami_config.sections import DeviceConfig
-from scheduler.devices.vendors.vendor import Vendor, read_offered
+from scheduler.api.pods import gpus
+from scheduler.api.pods.gpus import ContainerAsk, ContainerKind, GpuAsk
+from scheduler.devices.vendors.vendor import Answer, Vendor, read_offered, read_register
+from scheduler.errors import BadInput
 from scheduler.schema import columns as c
 
-_WORD = "Metax-GPU"
+_WHOLE, _SHARES = "Metax-GPU", "Metax-SGPU"
 _MIB, _CORES = 65_536, 100
+_REGISTER = "metax-tech.com/node-gpu-devices"
+POLICY, CLASS = "metax-tech.com/sgpu-qos-policy", "metax-tech.com/sgpu-app-class"
+DEFAULT_POLICY, POLICIES = "best-effort", ("best-effort", "fixed-share", "burst-share")
+ONLINE, CLASSES = "online", ("online", "offline")
+_FIGURE_MAX = 2**31 - 1
+_GIB = 1024
+_NANOSECONDS = 10**9
+
+
+class _Told(msgspec.Struct, gc=False, frozen=True, rename="camel"):
+    """What the plugin reports of a card."""
+
+    uuid: str = ""
+    total_dev_count: int = 0
+    total_compute: int = 0
+    total_v_ram: int = msgspec.field(default=0, name="totalVRam")
+    numa: int = 0
+    healthy: bool = False
+    qos_policy: str = ""
+    link_zone: int = 0
+
+
+class _Use(msgspec.Struct, omit_defaults=True):
+    """What the plugin reads of a card of a pod."""
+
+    uuid: str
+    compute: int = 0
+    memory: int = msgspec.field(default=0, name="vRam")
+
+
+_told = msgspec.json.Decoder(list[_Told])
 
 
 def list_kinds(config: DeviceConfig) -> tuple[Vendor, ...]:
     """List the kinds of devices with the resources that a configuration gives them."""
-    cards = config.metax.cards
+    section = config.metax
 
     def read_number(node: wire.Node) -> tuple[str, ...]:
-        n = read_offered(node, cards)
+        n = read_offered(node, section.cards)
         return (node.metadata.name, str(n)) if n else ("", "")
 
-    return (
-        Vendor(
-            word=_WORD,
-            cards=cards,
-            is_whole=True,
-            to_allocate="hami.io/metax-gpu-devices-to-allocate",
-            allocated="hami.io/metax-gpu-devices-allocated",
-            read_node=read_number,
-            list_cards=_list_cards,
-            has_lock=False,
-            chooser=c.TOGETHER,
-        ),
+    def read_share(kind: ContainerKind, container: wire.Container, field: str) -> ContainerAsk:
+        n = gpus.read_integer(container, section.share_count, field)
+        if not n:
+            return ContainerAsk(kind)
+        cores = gpus.read_integer(container, section.share_cores, field)
+        cores = _CORES if cores is None else cores
+        if cores > _CORES:
+            raise BadInput(f"{field}[{section.share_cores}]", f"{cores} is not within 0..{_CORES}")
+        mib = _read_mib(container, section.share_memory, field)
+        return ContainerAsk(kind, n, mib, 0 if mib else gpus.WHOLE_CARD_PERCENT, cores)
+
+    whole = Vendor(
+        word=_WHOLE,
+        cards=section.cards,
+        is_whole=True,
+        to_allocate="hami.io/metax-gpu-devices-to-allocate",
+        allocated="hami.io/metax-gpu-devices-allocated",
+        read_node=read_number,
+        list_cards=_list_whole,
+        lock=None,
+        chooser=c.TOGETHER,
     )
+    shares = Vendor(
+        word=_SHARES,
+        cards=section.share_count,
+        memory=section.share_memory,
+        cores=section.share_cores,
+        register=_REGISTER,
+        to_allocate="hami.io/metax-sgpu-devices-to-allocate",
+        allocated="hami.io/metax-sgpu-devices-allocated",
+        use_ids=("metax-tech.com/use-gpuuuid",),
+        nouse_ids=("metax-tech.com/nouse-gpuuuid",),
+        other_notes=(POLICY, CLASS),
+        read_node=lambda node: read_register(node, _REGISTER),
+        list_cards=_list_shared,
+        read_container=read_share,
+        complete_ask=_complete_ask,
+        read_use=_read_use,
+        write_more=_write_uses,
+        chooser=c.LINKS,
+    )
+    return whole, shares
 
 
-def _list_cards(words: tuple[str, ...]) -> tuple[Card, ...]:
+def _list_whole(words: tuple[str, ...]) -> tuple[Card, ...]:
     name, number = words
     return tuple(
-        Card(id=f"{name}-metax-{i}", index=i, sharers=1, mib=_MIB, cores=_CORES, model=_WORD)
+        Card(id=f"{name}-metax-{i}", index=i, sharers=1, mib=_MIB, cores=_CORES, model=_WHOLE)
         for i in range(int(number))
     )
+
+
+def _list_shared(words: tuple[str, ...]) -> tuple[Card, ...]:
+    """List the cards of the register; the index of a card is its place there.
+
+    Raises:
+        BadInput: the register cannot be read.
+    """
+    field = f"metadata.annotations[{_REGISTER}]"
+    try:
+        told = _told.decode(words[0])
+    except (msgspec.MsgspecError, RecursionError) as error:
+        raise BadInput(field, f"not a JSON list of cards: {error}") from error
+    for one in told:
+        figures = one.total_dev_count, one.total_compute, one.total_v_ram
+        if not one.uuid or min(figures) < 0 or max(*figures, abs(one.numa)) > _FIGURE_MAX:
+            problem = f'card "{one.uuid[:80]}" needs a uuid, and figures within 0..{_FIGURE_MAX}'
+            raise BadInput(field, problem)
+    if len({one.uuid for one in told}) != len(told):
+        raise BadInput(field, "a card is listed twice; every uuid must be unique on its node")
+    return tuple(
+        Card(
+            id=one.uuid,
+            index=i,
+            sharers=one.total_dev_count,
+            mib=one.total_v_ram,
+            cores=one.total_compute,
+            model=_SHARES,
+            mode=one.qos_policy,
+            numa=one.numa,
+            healthy=one.healthy,
+            group=str(one.link_zone) if one.link_zone > 0 else "",
+        )
+        for i, one in enumerate(told)
+    )
+
+
+def _read_mib(container: wire.Container, resource: str, field: str) -> int:
+    """Read memory as HAMi does: GiB if the API server writes it without a unit, else an amount of bytes; 0 for all memory."""
+    amount = gpus.read_integer(container, resource, field) if resource else None
+    if amount is None:
+        return 0
+    given = container.resources or wire.Resources()
+    text = str((given.limits or {}).get(resource, (given.requests or {}).get(resource, "")))
+    # The API server writes 2000 as 2k, so this is an amount of bytes, too.
+    is_bytes = any(map(str.isalpha, text)) or (amount and amount % 1000 == 0)
+    mib = amount // quantities.read_value("1Mi") if is_bytes else amount * _GIB
+    if mib > _FIGURE_MAX:
+        raise BadInput(f"{field}[{resource}]", f"{text} is more than {_FIGURE_MAX} MiB")
+    return mib
+
+
+def _complete_ask(ask: GpuAsk, pod: wire.Pod) -> GpuAsk:
+    """Read the policy for cores, or the class of a pod that has its card to itself.
+
+    Raises:
+        BadInput: an annotation has another value than those that there are.
+    """
+    notes = pod.metadata.annotations or {}
+    kind = read_word(notes, CLASS, CLASSES)
+    if not kind:
+        policy = read_word(notes, POLICY, POLICIES) or DEFAULT_POLICY
+        return ask._replace(vgpu_mode=policy, any_idle=True)
+    alone = tuple(
+        one._replace(
+            mem_mib=0,
+            mem_percent=gpus.WHOLE_CARD_PERCENT,
+            cores=0 if kind == ONLINE else one.cores,
+        )
+        if one.cards
+        else one
+        for one in ask.containers
+    )
+    return ask._replace(containers=alone)
+
+
+def read_word(notes: dict[str, str], key: str, words: tuple[str, ...]) -> str:
+    """Read an annotation that is one of some words; empty if it is not there.
+
+    Raises:
+        BadInput: it is another one.
+    """
+    word = notes.get(key, "")
+    if key in notes and word not in words:
+        raise BadInput(
+            f"metadata.annotations[{key}]", f'"{word[:80]}" is not one of {", ".join(words)}'
+        )
+    return word
+
+
+def _read_use(use: CardUse, ask: ContainerAsk) -> CardUse:
+    """Read what a container has of a card: a container that requests a whole card has all its memory, also if HAMi placed it."""
+    is_alone = ask.mem_percent == gpus.WHOLE_CARD_PERCENT
+    return use._replace(mem_mib=_FIGURE_MAX) if is_alone else use
+
+
+def _write_uses(answer: Answer) -> dict[str, str]:
+    """Write the cards in the words of Metax's own plugin, a list for each container."""
+    uses = [[_Use(use.uuid, use.cores, use.mem_mib) for use in slot] for slot in answer.slots]
+    return {
+        "metax-tech.com/gpu-devices-allocated": msgspec.json.encode(uses).decode(),
+        "metax-tech.com/predicate-time": str(answer.now * _NANOSECONDS),
+    }

@@ -6,9 +6,9 @@ A node reports the cores and the memory of all its cards.
 from __future__ import annotations
 
 from scheduler.api import wire
-from scheduler.api.cards import Card, Slots
+from scheduler.api.cards import Card
 from scheduler.api.hami_config.sections import DeviceConfig
-from scheduler.devices.vendors.vendor import Vendor, find_last_indices, read_offered
+from scheduler.devices.vendors.vendor import Answer, Vendor, find_last_indices, read_offered
 from scheduler.schema import columns as c
 
 _WORD = "Mthreads"
@@ -39,7 +39,7 @@ def list_kinds(config: DeviceConfig) -> tuple[Vendor, ...]:
             read_node=read_figures,
             list_cards=_list_cards,
             write_more=_write_indices,
-            has_lock=False,
+            lock=None,
             chooser=c.TOGETHER,
         ),
     )
@@ -62,12 +62,12 @@ def _list_cards(words: tuple[str, ...]) -> tuple[Card, ...]:
     )
 
 
-def _write_indices(node: str, slots: Slots, now: int) -> dict[str, str]:
+def _write_indices(answer: Answer) -> dict[str, str]:
     """Write the indices of the cards of the last container that has any, and where and when they were chosen, as HAMi does."""
-    if not any(slots):
+    if not any(answer.slots):
         return {}
     return {
-        "mthreads.com/gpu-index": find_last_indices(slots),
-        "mthreads.com/predicate-time": str(now * _NANOSECONDS),
-        "mthreads.com/predicate-node": node,
+        "mthreads.com/gpu-index": find_last_indices(answer.slots),
+        "mthreads.com/predicate-time": str(answer.now * _NANOSECONDS),
+        "mthreads.com/predicate-node": answer.node,
     }

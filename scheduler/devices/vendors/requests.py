@@ -20,7 +20,9 @@ def read_request(pod: wire.Pod, vendor: Vendor) -> GpuAsk | None:
         BadInput: a figure that the vendor's plugin could not serve.
     """
     slots = [
-        _read_container(kind, container, field, vendor)
+        vendor.read_container(kind, container, field)
+        if vendor.read_container is not None
+        else _read_container(kind, container, field, vendor)
         for kind, container, field in gpus.list_containers(pod)
     ]
     if not any(slot.cards for slot in slots):
@@ -34,7 +36,7 @@ def read_request(pod: wire.Pod, vendor: Vendor) -> GpuAsk | None:
 
     is_several = sum(bool(slot.cards) for slot in slots) > 1
     every = (container.name for _, container, _ in gpus.list_containers(pod))
-    return GpuAsk(
+    ask = GpuAsk(
         family=vendor.cards,
         containers=tuple(slots),
         use_types=list_named(vendor.use_types, upper=True),
@@ -44,6 +46,7 @@ def read_request(pod: wire.Pod, vendor: Vendor) -> GpuAsk | None:
         names=tuple(every) if is_several else (),
         by_card=True,
     )
+    return ask if vendor.complete_ask is None else vendor.complete_ask(ask, pod)
 
 
 def _read_container(

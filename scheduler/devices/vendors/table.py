@@ -3,12 +3,29 @@
 from __future__ import annotations
 
 from scheduler.api.hami_config.sections import DeviceConfig
-from scheduler.devices.vendors import amd, biren, hygon, iluvatar, kunlun, metax, mthreads, vastai
+from scheduler.devices.vendors import (
+    amd,
+    ascend,
+    awsneuron,
+    biren,
+    cambricon,
+    enflame,
+    hygon,
+    iluvatar,
+    kunlun,
+    metax,
+    mthreads,
+    vastai,
+)
 from scheduler.devices.vendors.driver import VendorCards
 
 _VENDORS = (
     amd,
+    ascend,
+    awsneuron,
     biren,
+    cambricon,
+    enflame,
     hygon,
     iluvatar,
     kunlun,

@@ -7,9 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from scheduler.api import hami, names, quantities, wire
-from scheduler.api.cards import Card, Slots
+from scheduler.api import hami, quantities, wire
+from scheduler.api.cards import Card, CardUse, Slots
+from scheduler.api.pods.gpus import ContainerAsk, ContainerKind, GpuAsk
+from scheduler.devices.contract import HAMI_LOCK, Lock
 from scheduler.schema import columns as c
 
 # No node has so many devices, or units of them.
@@ -19,11 +22,36 @@ _OFFERED_MAX = 100_000
 ReadNode = Callable[[wire.Node], tuple[str, ...]]
 # From these texts to the devices. Raises ``BadInput`` if they cannot be read.
 ListCards = Callable[[tuple[str, ...]], tuple[Card, ...]]
-# What the plugin reads on pods besides the text of HAMi, from the node, the devices of each container, and the time.
-WriteMore = Callable[[str, Slots, int], dict[str, str]]
+# Reads what one container requests, from the field of its requests. Raises ``BadInput`` for what cannot be served.
+ReadContainer = Callable[[ContainerKind, wire.Container, str], ContainerAsk]
+# Completes what the containers of a pod request by what else the pod says. Raises ``BadInput``.
+CompleteAsk = Callable[[GpuAsk, wire.Pod], GpuAsk]
+# To and from what stands in the pod's annotation; of what is read, no more counts than the container requests.
+WriteUse = Callable[[CardUse], CardUse]
+ReadUse = Callable[[CardUse, ContainerAsk], CardUse]
 
 
-def write_nothing(_node: str, _slots: Slots, _now: int) -> dict[str, str]:
+class Answer(NamedTuple):
+    """What was decided for a pod.
+
+    Attributes:
+        node: where it goes.
+        slots: the devices of each container.
+        now: the time in seconds since 1970.
+        of_pod: what ``complete_ask`` has read on the pod.
+    """
+
+    node: str
+    slots: Slots
+    now: int
+    of_pod: tuple[str, ...]
+
+
+# What the plugin reads on pods besides the text of HAMi.
+WriteMore = Callable[[Answer], dict[str, str]]
+
+
+def write_nothing(_answer: Answer) -> dict[str, str]:
     """Write nothing more."""
     return {}
 
@@ -41,6 +69,7 @@ class Vendor:
         to_allocate: the annotation that the plugin reads and empties; empty if it reads none.
         use_ids, nouse_ids: annotations of pods that name devices.
         use_types, nouse_types: annotations of pods that name models; empty where there are none.
+        other_notes: further annotations of pods that are read.
         mib: the MiB of one unit of ``memory``.
         are_totals: memory and cores are of all devices of a container; else of each.
         default_cores: the cores of a container that says nothing of cores.
@@ -48,10 +77,13 @@ class Vendor:
         is_whole: each device goes to one container.
         is_of_cores: cores are a percentage of those of each card, which are not 100.
         names_models: the pod's annotation has the models of the devices, not the vendor's word.
+        needs_models: what else is written on the pod depends on the models of the devices.
+        read_container, complete_ask: how requests are read, if not by the fields above alone.
+        write_use, read_use: how what a container holds of a device stands in the pod's annotation, if not as it is.
         fit_size: finds the size of a part of the device that has so many MiB: its MiB and its cores.
         read_node, list_cards: how the devices are reported, if not in ``register``.
         write_more: what else is written on the pod.
-        has_lock: whether the plugin finds the pod by HAMi's node lock.
+        lock: the lock under which the plugin serves pods; None for a plugin that needs none.
         chooser: the number of the kernel that chooses among the devices.
     """
 
@@ -66,6 +98,7 @@ class Vendor:
     nouse_ids: tuple[str, ...] = ()
     use_types: str = ""
     nouse_types: str = ""
+    other_notes: tuple[str, ...] = ()
     mib: int = 1
     are_totals: bool = False
     default_cores: int = 100
@@ -73,17 +106,23 @@ class Vendor:
     is_whole: bool = False
     is_of_cores: bool = False
     names_models: bool = False
+    needs_models: bool = False
+    read_container: ReadContainer | None = None
+    complete_ask: CompleteAsk | None = None
+    write_use: WriteUse | None = None
+    read_use: ReadUse | None = None
     fit_size: Callable[[int], tuple[int, int]] | None = None
     read_node: ReadNode | None = None
     list_cards: ListCards | None = None
     write_more: WriteMore = write_nothing
-    has_lock: bool = True
+    lock: Lock | None = HAMI_LOCK
     chooser: int = c.WALK
 
     @property
     def notes(self) -> frozenset[str]:
-        """The annotations of a pod that say which devices it accepts."""
-        every = (*self.use_ids, *self.nouse_ids, self.use_types, self.nouse_types)
+        """The annotations of a pod that say which devices it accepts, and how."""
+        named = (*self.use_ids, *self.nouse_ids, self.use_types, self.nouse_types)
+        every = (*named, *self.other_notes)
         return frozenset(one for one in every if one)
 
 
@@ -128,8 +167,3 @@ def list_registered(text: str, key: str, *, is_unmeasured: bool) -> tuple[Card, 
         )
         for card in (hami.decode_register(text, key) if text else ())
     )
-
-
-def make_lock_keys(vendor: Vendor) -> tuple[str, ...]:
-    """List the annotations by which a node's plugin is busy with a pod."""
-    return (names.HAMI_LOCK,) if vendor.has_lock else ()

@@ -7,7 +7,7 @@ module of its own and a line here.
 from __future__ import annotations
 
 from scheduler.kernels._jit import kernel, part
-from scheduler.kernels.devices import gpus, groups, islands, pools, together
+from scheduler.kernels.devices import gpus, groups, islands, links, pairs, pools, spans, together
 from scheduler.schema import columns as c
 
 
@@ -55,6 +55,14 @@ def _choose_for_container(
         return islands.choose_for_container(cards, ask, slot, start, count, n_picks, s)
     if chooser == c.GROUPS:
         return groups.choose_for_container(cards, ask, slot, start, count, n_picks, s)
+    if chooser == c.NETWORKS:
+        return groups.choose_in_networks(cards, ask, slot, start, count, n_picks, s)
     if chooser == c.TOGETHER:
         return together.choose_for_container(cards, ask, slot, start, count, n_picks, s)
+    if chooser == c.PAIRS:
+        return pairs.choose_for_container(cards, ask, slot, start, count, n_picks, s)
+    if chooser == c.SPANS:
+        return spans.choose_for_container(cards, ask, slot, start, count, n_picks, s)
+    if chooser == c.LINKS:
+        return links.choose_for_container(cards, ask, slot, start, count, n_picks, s)
     return -1

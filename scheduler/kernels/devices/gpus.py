@@ -166,13 +166,21 @@ def find_code(
         return HEALTH
     if cards.cordoned[d]:
         return CORDONED
-    if not (ask.prefers.model_ok[cards.model[d]] and ask.prefers.mode_ok[cards.mode[d]]):
+    if not (ask.prefers.model_ok[cards.model[d]] and _has_mode(cards, ask, d)):
         return TYPE
     if _is_elsewhere(cards, d, s):
         return NUMA
     if ask.prefers.uuid_ok.size > 0 and not ask.prefers.uuid_ok[cards.uuid[d]]:
         return UUID
     return int(_find_refusal(cards, ask, slot, start, j, n_picks, s))
+
+
+@tiny
+def _has_mode(cards: c.Cards, ask: c.Ask, d: int) -> bool:
+    """Whether a card has a mode that will do, or may get one as no other pod has a part of it."""
+    if ask.prefers.mode_ok[cards.mode[d]]:
+        return True
+    return bool(ask.rules.any_idle and cards.used[c.SLOTS, d] == 0)
 
 
 @tiny
@@ -192,7 +200,10 @@ def find_mib(cards: c.Cards, containers: c.Ints, slot: int, d: int) -> int:
     """Return the MiB that a container takes on card ``d``; never 0, which would mean no limit."""
     mib = containers[c.ASK_MIB, slot]
     if mib == 0:
-        mib = cards.total[c.MIB, d] * containers[c.ASK_PERCENT, slot] // 100
+        if containers.shape[0] > c.N_ASKED:
+            mib = containers[c.N_ASKED + 2 * cards.model[d], slot]
+        else:
+            mib = cards.total[c.MIB, d] * containers[c.ASK_PERCENT, slot] // 100
         if cards.carving[d] > 0:
             # All of a card is its largest part, which has a little less memory than the card.
             mib = min(mib, cards.carvings.run[card_parts.RUN_MOST_MIB, cards.carving[d]])
@@ -205,6 +216,8 @@ def find_cores(cards: c.Cards, containers: c.Ints, slot: int, d: int) -> int:
     percent = containers[c.ASK_CORE_PERCENT, slot]
     if percent == 0:
         return int(containers[c.ASK_CORES, slot])
+    if containers.shape[0] > c.N_ASKED:
+        return int(containers[c.N_ASKED + 2 * cards.model[d] + 1, slot])
     return int(max(1, cards.total[c.CORES, d] * percent // 100))
 
 

@@ -1,8 +1,9 @@
 """Cards in groups, such as the dies of one of Vastai's cards: a container gets cards of as few groups as can be had.
 
 A container that asks for one card gets the first one of the walk. Else the group with the most cards that fit comes first.
+The networks of Ascend devices are such groups, too, but there the policy ``mutex`` closes only the devices that are in use.
 
-Source: HAMi v2.10 (Apache-2.0) ``pkg/device/vastai``. HAMi takes groups of one size in any order; here the one that the walk
+Source: HAMi v2.10 (Apache-2.0) ``pkg/device/vastai``, ``pkg/device/ascend``. HAMi takes groups of one size in any order; here the one that the walk
 comes to first.
 """
 
@@ -13,7 +14,7 @@ from scheduler.kernels.devices import gpus
 from scheduler.schema import columns as c
 
 # What ``s.order`` has of cards that cannot be picked.
-_GONE = -1
+GONE = -1
 _EVERY, _NO_GROUP = -2, -1
 
 
@@ -23,11 +24,39 @@ def choose_for_container(
 ) -> int:
     """Pick the cards of one container; return the number of picks so far, or -1."""
     s.codes[:] = 0
+    fitting = find_fitting(cards, ask, slot, start, count, s)
+    if ask.rules.mutex:
+        fitting -= _close_groups(cards, start, count, s)
+    return _pick_largest(cards, ask, slot, start, count, (fitting, n_picks), s)
+
+
+@part
+def choose_in_networks(
+    cards: c.Cards, ask: c.Ask, slot: int, start: int, count: int, n_picks: int, s: c.Scratch
+) -> int:
+    """Pick the cards of one container from groups that no policy closes; return the number of picks so far, or -1."""
+    s.codes[:] = 0
+    fitting = find_fitting(cards, ask, slot, start, count, s)
+    return _pick_largest(cards, ask, slot, start, count, (fitting, n_picks), s)
+
+
+@part
+def _pick_largest(
+    cards: c.Cards,
+    ask: c.Ask,
+    slot: int,
+    start: int,
+    count: int,
+    n: tuple[int, int],
+    s: c.Scratch,
+) -> int:
+    """Pick cards of the largest groups; ``n``: the cards that fit, and the picks so far. Return the number of picks, or -1."""
+    fitting, n_picks = n
     wanted = ask.containers[c.N_CARDS, slot]
     if wanted > count:
+        s.codes[:] = 0
         s.codes[gpus.TOO_MANY_ASKED] = count
         return -1
-    fitting = _find_fitting(cards, ask, slot, start, count, s)
     if fitting < wanted:
         s.codes[gpus.TOO_FEW] = fitting
         return -1
@@ -39,13 +68,13 @@ def choose_for_container(
         for at in range(count - 1, -1, -1):
             if n_picks < end and _is_left(cards, start, s.order[at], group):
                 gpus.pick_card(cards, ask, slot, start + s.order[at], n_picks, s)
-                s.order[at] = _GONE
+                s.order[at] = GONE
                 n_picks += 1
     return n_picks
 
 
 @part
-def _find_fitting(
+def find_fitting(
     cards: c.Cards, ask: c.Ask, slot: int, start: int, count: int, s: c.Scratch
 ) -> int:
     """Leave in ``s.order`` the cards that the container may have, count them, and count why others are refused."""
@@ -56,14 +85,24 @@ def _find_fitting(
     for at in range(count):
         j = s.order[at]
         code = gpus.find_code(cards, ask, slot, start, j, 0, s)
-        if code < 0 and ask.rules.mutex and _is_group_used(cards, start, count, j, s):
-            code = gpus.EXCLUSIVE
         if code < 0:
             fitting += 1
         else:
             s.codes[code] += 1
-            s.order[at] = _GONE
+            s.order[at] = GONE
     return fitting
+
+
+@part
+def _close_groups(cards: c.Cards, start: int, count: int, s: c.Scratch) -> int:
+    """Take the cards of groups that are in use out of ``s.order``; return how many."""
+    closed = 0
+    for at in range(count):
+        if s.order[at] != GONE and _is_group_used(cards, start, count, s.order[at], s):
+            s.order[at] = GONE
+            s.codes[gpus.EXCLUSIVE] += 1
+            closed += 1
+    return closed
 
 
 @part
@@ -82,7 +121,7 @@ def _find_largest(cards: c.Cards, start: int, count: int, s: c.Scratch) -> int:
     """Find the group of which the most cards are left; the cards without a group count as one."""
     found, most = _EVERY, 0
     for at in range(count - 1, -1, -1):
-        if s.order[at] == _GONE:
+        if s.order[at] == GONE:
             continue
         group, n = cards.group[start + s.order[at]], 0
         for other in range(count):
@@ -96,4 +135,4 @@ def _find_largest(cards: c.Cards, start: int, count: int, s: c.Scratch) -> int:
 @tiny
 def _is_left(cards: c.Cards, start: int, j: int, group: int) -> bool:
     """Whether a card of ``s.order`` can be picked and is of a group."""
-    return bool(j != _GONE and (group == _EVERY or cards.group[start + j] == group))
+    return bool(j != GONE and (group == _EVERY or cards.group[start + j] == group))

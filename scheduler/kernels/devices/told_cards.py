@@ -28,7 +28,7 @@ def hold_cards(
 ) -> int:
     """Fill ``work`` [cards of the node, N_WORK] with what a pod holds at most; return how many cards it holds.
 
-    ``containers`` [6, C] are as in ``Ask``, ``told`` [t, N_TOLD] is by container; init containers hold
+    ``containers`` are as in ``Ask``, ``told`` [t, N_TOLD] is by container; init containers hold
     nothing but parts of cards once the pod is ``initialized``. ``start`` is the row of the node's first card. The first rows of
     ``work`` come out as ``Pods.holds``. O(containers · cards + t).
     """
@@ -49,14 +49,18 @@ def hold_cards(
             is_part = told[t, TOLD_PART] != c.NO_PART
             if told[t, CARD] >= 0 and (is_part or not is_over):
                 most = gpus.find_mib(cards, containers, i, told[t, CARD])
-                mib = min(told[t, TOLD_MIB], most)
-                cores = told[t, TOLD_CORES]
+                mib, cores = min(told[t, TOLD_MIB], most), told[t, TOLD_CORES]
                 if is_part:
                     mib = cards.carvings.parts[told[t, TOLD_PART], card_parts.PART_MIB]
                     cores = cards.carvings.parts[told[t, TOLD_PART], card_parts.PART_CORES]
                 elif cards.mig[told[t, CARD]]:
                     # It names a part that the card does not have.
                     cores = min(cores, containers[c.ASK_CORES, i])
+                elif containers.shape[0] > c.N_ASKED:
+                    cores = min(cores, gpus.find_cores(cards, containers, i, told[t, CARD]))
+                elif containers[c.ASK_CORE_PERCENT, i] > 0:
+                    # What was requested is not known in the words of the claim, but no card has more than all.
+                    cores = min(cores, cards.total[c.CORES, told[t, CARD]])
                 j = told[t, CARD] - start
                 _hold_one_more(work, j, c.KIND_APP if is_part else kind, cores, mib)
                 work[j, _OWN] = i

@@ -157,13 +157,13 @@ def pick_cards(
     """Choose the pod's cards on a node with cards; return the number of picks, or -1."""
     pool = pools.find_pool(nodes, ask, row)
     chooser = nodes.pools.chooser[pool]
+    slot = ask.rules.only
     # The rule of TOGETHER is about several containers, for which the driver's walk chooses anyway.
-    by_driver = chooser not in (c.WALK, c.TOGETHER)
+    is_free = chooser in (c.WALK, c.TOGETHER) or _is_free_for_one(ask, slot, chooser)
     is_carved = nodes.pools.carved[pool]
     # Of the modes only ``keel`` knows parts of cards.
-    if ask.rules.walk or by_driver or (is_carved and ask.prefers.mode.aware != KEEL):
+    if ask.rules.walk or not is_free or (is_carved and ask.prefers.mode.aware != KEEL):
         return choose.choose_devices(nodes, cards, ask, row, s)
-    slot = ask.rules.only
     start = nodes.pools.start[pool]
     if is_carved:
         count, price = nodes.pools.count[pool], demand.price[row]
@@ -193,6 +193,17 @@ def pick_cards(
         s.pick_part[p] = c.NO_PART
         s.pick_slot[p] = slot
     return int(wanted)
+
+
+@part
+def _is_free_for_one(ask: c.Ask, slot: int, chooser: int) -> bool:
+    """Whether the rule of a chooser says nothing of the one card of a container."""
+    if slot < 0 or ask.containers[c.N_CARDS, slot] != 1:
+        return False
+    if chooser == c.LINKS:
+        # The rule is about whole cards.
+        return bool(ask.containers[c.ASK_CORES, slot] < pools.WHOLE_CORES)
+    return bool(chooser in (c.NETWORKS, c.PAIRS))
 
 
 @part

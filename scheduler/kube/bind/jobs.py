@@ -8,6 +8,7 @@ from typing import NamedTuple, Protocol
 
 from scheduler.api.door.decisions import Bind
 from scheduler.devices import table as devices
+from scheduler.devices.contract import Lock
 from scheduler.state.pods import PodRecord
 
 
@@ -122,6 +123,7 @@ class Job:
         begun_steps: the steps that may have to be undone, in the order they were begun.
         has_turn: whether it is the job's turn before the node.
         others: the jobs of the same plan, which stands or falls as a whole.
+        locked_at: the time that it wrote, or tried to write, into the locks of the node; empty before.
     """
 
     bind: Bind
@@ -135,6 +137,7 @@ class Job:
     n_taken: int = 0
     has_turn: bool = False
     others: Sequence[Job] = ()
+    locked_at: str = ""
 
     @property
     def uid(self) -> str:
@@ -149,7 +152,12 @@ class Job:
     @property
     def takes_turns(self) -> bool:
         """Whether the node's device plugin has to serve the pod; it serves one pod at a time."""
-        return any(devices.get_card_driver(grant.driver).takes_turns for grant in self.bind.devices)
+        return bool(self.list_locks())
+
+    def list_locks(self) -> list[Lock]:
+        """List the locks of the node that the pod needs."""
+        drivers = (devices.get_card_driver(grant.driver) for grant in self.bind.devices)
+        return list(dict.fromkeys(one.lock for one in drivers if one.lock is not None))
 
 
 class OpenJobs:

@@ -3,15 +3,19 @@
 The lock is an annotation ``time,namespace,pod`` on the node, written with the node's resourceVersion
 so that a race ends in 409. A lock may be taken over when it is ours, when it is older than five minutes, or when its
 holder is gone, done, or a pod of ours that was never bound (left by a crash).
+
+Some vendors have a lock of their own, which is a bare time. It is ours if it is the time that was written for the pod.
+A pod with devices of several vendors takes all locks at once, or none.
 """
 
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from scheduler.api import hami, kinds, names
+from scheduler.devices.contract import Lock
 from scheduler.errors import ApiError, BadInput
 from scheduler.kube import answers, client, wall_clock
 from scheduler.kube.bind.jobs import Answer, Contended, Done, Job
@@ -44,7 +48,7 @@ class NodeLock:
         return job.takes_turns
 
     async def take(self, job: Job, may_write: Callable[[], bool]) -> Answer:
-        """Make the lock name the pod; contended while another pod rightly holds the lock.
+        """Make the locks name the pod; contended while another pod rightly holds one of them.
 
         Args:
             job: a pod and its node.
@@ -53,26 +57,28 @@ class NodeLock:
         Raises:
             ApiError: the node cannot be read or written, or is gone.
         """
-        namespace, pod = job.pod.namespace, job.pod.name
         for _ in range(_RACES):
             found = await self._api.get(kinds.NODES.find_path(job.node))
-            held = (found["metadata"].get("annotations") or {}).get(names.HAMI_LOCK, "")
-            if held and not await self._may_take_over(held, namespace, pod):
-                return Contended(held)
+            if contender := await self._find_contender(found, job):
+                return Contended(contender)
             if not may_write():
                 return Contended("the next leader")
-            now = wall_clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
+            job.locked_at = wall_clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
             try:
-                await self._write_lock(found, f"{now},{namespace},{pod}")
+                await self._write_locks(
+                    found, {one.key: _write(one, job) for one in job.list_locks()}
+                )
             except ApiError as error:
                 if answers.is_conflict(error):
+                    # Nothing was written: a lock of this time is another one's.
+                    job.locked_at = ""
                     continue
                 raise
             return Done()
         return Contended("writers of the node")
 
     async def undo(self, job: Job) -> None:
-        """Remove the lock if it names the pod.
+        """Remove the locks that are the pod's.
 
         Raises:
             ApiError: the node cannot be read or written; a node that is gone is no error.
@@ -80,9 +86,10 @@ class NodeLock:
         for _ in range(_RACES):
             try:
                 found = await self._api.get(kinds.NODES.find_path(job.node))
-                held = (found["metadata"].get("annotations") or {}).get(names.HAMI_LOCK, "")
-                if held.endswith(f",{job.pod.namespace},{job.pod.name}"):
-                    await self._write_lock(found, None)
+                notes = found["metadata"].get("annotations") or {}
+                own = [one for one in job.list_locks() if _is_own(one, notes.get(one.key, ""), job)]
+                if own:
+                    await self._write_locks(found, dict.fromkeys((one.key for one in own), None))
             except ApiError as error:
                 if answers.is_conflict(error):
                     continue
@@ -90,31 +97,39 @@ class NodeLock:
                     raise
             return
 
-    async def _write_lock(self, node: dict[str, Any], value: str | None) -> None:
+    async def _write_locks(self, node: dict[str, Any], values: Mapping[str, str | None]) -> None:
         metadata = node["metadata"]
         body = {
             "metadata": {
                 "resourceVersion": metadata["resourceVersion"],
-                "annotations": {names.HAMI_LOCK: value},
+                "annotations": values,
             }
         }
         path = kinds.NODES.find_path(metadata["name"])
         await self._api.send("PATCH", path, body, content_type=client.MERGE_PATCH)
 
-    async def _may_take_over(self, held: str, namespace: str, pod: str) -> bool:
+    async def _find_contender(self, node: dict[str, Any], job: Job) -> str:
+        """Find a lock that the pod needs and another one holds; empty if there is none."""
+        notes = node["metadata"].get("annotations") or {}
+        for lock in job.list_locks():
+            held = notes.get(lock.key, "")
+            if held and not await self._may_take_over(lock, held, job):
+                return str(held)
+        return ""
+
+    async def _may_take_over(self, lock: Lock, held: str, job: Job) -> bool:
         try:
-            holder = hami.read_lock_holder(held)
+            holder = hami.read_lock_holder(held) if lock.names_pod else None
         except BadInput:
             # A lock that cannot be read cannot be released either.
             return True
-        age = _get_age(held.split(",", 1)[0])
-        if age is None or abs(age) > self._timeout:
+        age = _get_age(held.split(",", 1)[0] if lock.names_pod else held)
+        most = self._timeout if lock.seconds is None else lock.seconds
+        if age is None or abs(age) > most or _is_own(lock, held, job):
             # It is too old, or from a future that no error of a clock explains.
             return True
         if holder is None:
             return False
-        if holder[1:] == (namespace, pod):
-            return True
         try:
             other = await self._api.get(kinds.PODS.find_path(holder[2], holder[1]))
         except ApiError as error:
@@ -132,6 +147,18 @@ class NodeLock:
         if holder.get("status", {}).get("phase") in {"Succeeded", "Failed"}:
             return True
         return annotations.get(names.HAMI_BIND_PHASE) in {names.BIND_SUCCESS, names.BIND_FAILED}
+
+
+def _write(lock: Lock, job: Job) -> str:
+    if not lock.names_pod:
+        return job.locked_at
+    return f"{job.locked_at},{job.pod.namespace},{job.pod.name}"
+
+
+def _is_own(lock: Lock, held: str, job: Job) -> bool:
+    if not lock.names_pod:
+        return bool(held) and held == job.locked_at
+    return held.endswith(f",{job.pod.namespace},{job.pod.name}")
 
 
 def _get_age(text: str) -> float | None:

@@ -139,20 +139,20 @@ class Ways:
 
     def _write_grants(self, shape: Shape, slot: int, picks: tuple[int, ...], pool: int) -> Grants:
         containers, cards = shape.ask.containers, self._cluster.cards
-        mib, percent = int(containers[c.ASK_MIB, slot]), int(containers[c.ASK_PERCENT, slot])
         n, nodes = len(shape.asked.template.kinds), self._cluster.nodes
         driver = nodes.devices.cards[int(nodes.columns.pools.driver[pool])]
         uses = tuple(
             CardUse(
                 cards.find_uuid(d),
-                max(1, mib or int(cards.columns.total[c.MIB, d]) * percent // 100),
+                gpus.find_mib(cards.columns, containers, slot, d),
                 gpus.find_cores(cards.columns, containers, slot, d),
                 cards.find_model(d) if driver.names_models else "",
             )
             for d in picks
         )
         slots = tuple(uses if i == slot else () for i in range(n))
-        return (Grant(driver.name, slots),)
+        gpu = shape.asked.template.gpu
+        return (Grant(driver.name, slots, gpu.of_pod if gpu is not None else ()),)
 
 
 def _list_sets(kinds: Sequence[Sequence[int]], n: int) -> Iterator[tuple[int, ...]]:

@@ -40,13 +40,16 @@ def _compile_request(asked: Asked, cluster: Cluster) -> Compiled:
     numa_bind = bool(gpu and gpu.numa_bind)
     parts = {
         "family": cluster.registers.devices.find_family(asked.template.family),
-        "containers": cluster.ledger.get_containers(asked.template)
+        "containers": card_order.add_parts(
+            cluster.ledger.get_containers(asked.template), gpu, cluster.cards.models.values
+        )
         if gpu
         else empty.make_containers(),
     }
     rules = {
         "numa_bind": numa_bind,
         "mutex": card_order.is_mutex(placement),
+        "any_idle": bool(gpu and gpu.any_idle),
         "whole": dict(asked.template.requests.amounts).get(asked.template.family, 0),
         "joint": bool(gpu and gpu.joint),
         "walk": bool(placement.gpu_policy or len(asking) > 1 or numa_bind),
@@ -63,7 +66,7 @@ def _compile_preferences(asked: Asked, cluster: Cluster) -> Mapping[str, Any]:
     return {
         "card_weights": shared.make_ints(*placement.device_weights),
         "sort_keys": card_order.make_sort_keys(placement.gpu_policy, numa_bind=numa_bind),
-        "model_ok": card_order.accept_models(gpu, cards.models.values),
+        "model_ok": card_order.accept_parts(gpu, cards.models.values),
         "mode_ok": card_order.accept_modes(gpu, cards.modes.values),
         "uuid_ok": card_order.accept_uuids(gpu, cards.uuids.values),
     }

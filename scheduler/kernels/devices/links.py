@@ -1,0 +1,64 @@
+"""Metax's shared cards: whole cards come from as small zones of links as can be had, so that large ones stay whole.
+
+Shares, and cards where no more fit than are wanted, are those that the walk comes to first.
+
+Source: HAMi v2.10 (Apache-2.0) ``pkg/device/metax``. HAMi takes zones of one size in any order; here the one that the walk comes
+to first.
+"""
+
+from __future__ import annotations
+
+from scheduler.kernels._jit import part
+from scheduler.kernels.devices import gpus, groups, pools
+from scheduler.schema import columns as c
+
+_EVERY, _NO_ZONE = -2, -1
+
+
+@part
+def choose_for_container(
+    cards: c.Cards, ask: c.Ask, slot: int, start: int, count: int, n_picks: int, s: c.Scratch
+) -> int:
+    """Pick the cards of one container; return the number of picks so far, or -1."""
+    s.codes[:] = 0
+    wanted = ask.containers[c.N_CARDS, slot]
+    if wanted > count:
+        s.codes[gpus.TOO_MANY_ASKED] = count
+        return -1
+    fitting = groups.find_fitting(cards, ask, slot, start, count, s)
+    if fitting < wanted:
+        s.codes[gpus.TOO_FEW] = fitting
+        return -1
+    is_whole = ask.containers[c.ASK_CORES, slot] == pools.WHOLE_CORES
+    end, least = n_picks + wanted, wanted
+    while n_picks < end:
+        zone = _EVERY
+        if is_whole and fitting > wanted:
+            zone = _find_smallest(cards, start, count, least, s)
+            if zone == _NO_ZONE and least > 1:
+                # No zone has all of them: the smallest ones are used up.
+                zone = _find_smallest(cards, start, count, 1, s)
+            least = 1
+        for at in range(count - 1, -1, -1):
+            j = s.order[at]
+            if n_picks < end and j >= 0 and (zone == _EVERY or cards.group[start + j] == zone):
+                gpus.pick_card(cards, ask, slot, start + j, n_picks, s)
+                s.order[at] = groups.GONE
+                n_picks += 1
+    return n_picks
+
+
+@part
+def _find_smallest(cards: c.Cards, start: int, count: int, least: int, s: c.Scratch) -> int:
+    """Find the zone of which the fewest cards are left, ``least`` or more; the cards without a zone if there is none."""
+    found, fewest = _NO_ZONE, count + 1
+    for at in range(count - 1, -1, -1):
+        if s.order[at] < 0 or cards.group[start + s.order[at]] < 0:
+            continue
+        zone, n = cards.group[start + s.order[at]], 0
+        for other in range(count):
+            if s.order[other] >= 0 and cards.group[start + s.order[other]] == zone:
+                n += 1
+        if least <= n < fewest:
+            found, fewest = zone, n
+    return int(found)

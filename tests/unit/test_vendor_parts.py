@@ -1,0 +1,226 @@
+"""Partitions of Enflame and shares of Metax in clusters: what HAMi's cases do not say."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from scheduler.api import wire
+from scheduler.errors import BadInput
+from scheduler.state import checks
+from scheduler.state.cluster import Cluster
+from tests import make
+from tests.unit.test_vendor_ascend import find_driver, place
+
+SIZE, GIB, CORES = "enflame.com/drs-gcu", "enflame.com/gcu-memory", "enflame.com/gcu-core"
+SHARE, MEMORY, SHARE_CORES = "metax-tech.com/sgpu", "metax-tech.com/vmemory", "metax-tech.com/vcore"
+CAPACITY, CARDS = "enflame.com/gcu-drs-capacity", "metax-tech.com/node-gpu-devices"
+POLICY, CLASS = "metax-tech.com/sgpu-qos-policy", "metax-tech.com/sgpu-app-class"
+PROFILES = {"1g.8gb": "p1", "2g.16gb": "p2", "3g.24gb": "p3", "6g.48gb": "p6"}
+
+
+def make_enflame(name: str, cards: int, profiles: dict[str, str]) -> wire.Node:
+    told = {
+        "devices": [{"index": str(i), "minor": str(7 + i), "capacity": 6} for i in range(cards)],
+        "profiles": profiles,
+    }
+    node = make.node(name=name, cpu=64, allocatable={SIZE: 6 * cards})
+    node.metadata.annotations = {CAPACITY: json.dumps(told)}
+    return node
+
+
+def make_metax(*policies: str, zones: tuple[int, ...] = ()) -> wire.Node:
+    told = [
+        {
+            "uuid": f"g{i}",
+            "totalDevCount": 16,
+            "totalCompute": 100,
+            "totalVRam": 65536,
+            "healthy": True,
+            "qosPolicy": policy,
+            "linkZone": zones[i] if zones else 0,
+        }
+        for i, policy in enumerate(policies)
+    ]
+    node = make.node(name="n1", cpu=64, allocatable={SHARE: 16 * len(policies)})
+    node.metadata.annotations = {CARDS: json.dumps(told)}
+    return node
+
+
+def bind(cluster: Cluster, pod: wire.Pod, word: str) -> dict[str, str]:
+    """The annotations of a pod that is placed; nothing for one that is not."""
+    record = cluster.see_pod(pod)
+    assert record is not None
+    binds = make.cycle(cluster=cluster).schedule([record]).binds
+    checks.verify(cluster)
+    for one in binds:
+        (grant,) = one.devices
+        answer = find_driver(word).write_answer(one.node, grant.slots, 1, grant.of_pod)
+        pod.metadata.annotations = {**(pod.metadata.annotations or {}), **answer.annotations}
+        pod.spec.node_name = one.node
+        assert cluster.see_pod(pod) is not None
+        checks.verify(cluster)
+        return answer.annotations
+    return {}
+
+
+def test_nodes_with_different_profiles_give_what_each_of_them_has() -> None:
+    cluster = make.cluster(
+        nodes=[
+            make_enflame("small", 1, {"1g.8gb": "s1", "2g.16gb": "s2"}),
+            make_enflame("large", 1, {"1g.20gb": "l1", "4g.80gb": "l4"}),
+        ]
+    )
+    found = [
+        bind(cluster, make.pod(name=f"p{i}", cpu=1, requests={SIZE: size}), "Enflame")
+        for i, size in enumerate((2, 4, 3))
+    ]
+    assert [json.loads(one.get("assigned-containers", "{}")) for one in found] == [
+        {"main": {"allocated": False, "request": 2, "profileID": "s2", "profileName": "2g.16gb"}},
+        {"main": {"allocated": False, "request": 4, "profileID": "l4", "profileName": "4g.80gb"}},
+        {},
+    ]
+    assert found[1]["hami.io/enflame-vgpu-devices-allocated"] == (
+        "large-enflame-drs-0,Enflame,81920,100:;"
+    )
+    assert found[1]["enflame.com/gcu-assigned-minor"] == "7"
+
+
+def test_what_a_pod_holds_of_a_card_is_read_back_and_no_more_than_its_partition() -> None:
+    cluster = make.cluster(nodes=[make_enflame("n1", 2, PROFILES)])
+    claim = {
+        "hami.io/enflame-vgpu-devices-allocated": "n1-enflame-drs-1,Enflame,2147483647,2147483647:;"
+    }
+    pod = make.pod(name="p", node="n1", requests={GIB: 20}, annotations=claim)
+    assert cluster.see_pod(pod) is not None
+    used = cluster.cards.columns.used[:, cluster.registers.list_card_rows(0)].tolist()
+    assert used == [[0, 50], [0, 24576], [0, 1]]
+    checks.verify(cluster)
+
+
+def test_partitions_of_a_pod_are_on_one_card() -> None:
+    cluster = make.cluster(nodes=[make_enflame("n1", 2, PROFILES)])
+    pod = make.pod(name="p", requests={SIZE: 3})
+    other = make.pod(name="x", requests={GIB: 24, CORES: 50}).spec.containers[0]
+    other.name = "other"
+    pod.spec.containers.append(other)
+    answer = bind(cluster, pod, "Enflame")
+    assert sorted(json.loads(answer["assigned-containers"])) == ["main", "other"]
+    first, second = answer["hami.io/enflame-vgpu-devices-allocated"].split(";")[:2]
+    assert first == second
+    # Half of each of the two cards is not enough for a pod that needs one card.
+    bind(cluster, make.pod(name="q", requests={SIZE: 3}), "Enflame")
+    assert bind(cluster, make.pod(name="r", requests={SIZE: 6}), "Enflame") == {}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"devices": []},
+        {"profiles": {}},
+        {"profiles": {"big": "p"}},
+        {"profiles": {"1g.8gb": ""}},
+        {"profiles": {"1g.8gb": "a b"}},
+        {"profiles": {"1g,8gb": "a"}},
+        {"devices": [{"index": "0", "capacity": 0}]},
+        {"devices": [{"index": "0", "capacity": "many"}]},
+        {"devices": [{"index": "0", "capacity": 1e300}]},
+        {"devices": [{"index": "0", "minor": "a b", "capacity": 1}]},
+        {"devices": [{"index": "0", "capacity": "9" * 5000}]},
+        {"devices": [{"index": "1", "capacity": 1}, {"index": "1", "capacity": 1}]},
+        {"devices": 7},
+        {"profiles": []},
+        {"profiles": {"9" * 5000 + "g.1gb": "a"}},
+        {"profiles": {"1g.2000000000gb": "a"}},
+    ],
+)
+def test_a_garbled_register_of_enflame_is_told_with_its_name(change: dict[str, Any]) -> None:
+    told = {"devices": [{"index": "0", "capacity": 6}], "profiles": PROFILES, **change}
+    with pytest.raises(BadInput, match=r"metadata.annotations\[enflame.com/gcu-drs-capacity\]"):
+        find_driver("Enflame").list_cards((json.dumps(told), "n1", ""))
+
+
+@pytest.mark.parametrize(
+    ("requests", "field"),
+    [({CORES: 101}, CORES), ({GIB: 2**31}, GIB), ({SIZE: "many"}, SIZE), ({GIB: "1.5"}, GIB)],
+)
+def test_what_no_partition_has_is_refused_with_its_field(
+    requests: dict[str, Any], field: str
+) -> None:
+    pod = make.pod(name="p")
+    pod.spec.containers[0].resources = wire.Resources(limits=requests)
+    with pytest.raises(BadInput) as caught:
+        find_driver("Enflame").read_requests(pod)
+    assert caught.value.mistake.field == f"spec.containers[0].resources.limits[{field}]"
+
+
+def ask_share(name: str, gib: int, cores: int, **annotations: str) -> wire.Pod:
+    requests = {SHARE: 1, MEMORY: gib, SHARE_CORES: cores}
+    return make.pod(name=name, cpu=1, requests=requests, annotations=annotations)
+
+
+def test_a_card_in_use_keeps_its_policy_and_an_idle_one_takes_any() -> None:
+    cluster = make.cluster(nodes=[make_metax("fixed-share", "burst-share")])
+    fixed = {POLICY: "fixed-share"}
+    pods = [ask_share(f"p{i}", 4, 60, **fixed) for i in range(3)]
+    first, second, third = (bind(cluster, pod, "Metax-SGPU") for pod in pods)
+    # Both cards were idle, so both may be had.
+    assert first
+    assert second
+    assert not third
+    # Of the cards in use only the one with the policy is shared.
+    found = bind(cluster, ask_share("q", 4, 10, **fixed), "Metax-SGPU")
+    assert found["hami.io/metax-sgpu-devices-allocated"] == "g0,Metax-SGPU,4096,10:;"
+    assert not bind(cluster, ask_share("r", 4, 10), "Metax-SGPU")
+
+
+def test_a_pod_with_a_class_has_its_card_to_itself_whoever_has_placed_it() -> None:
+    cluster = make.cluster(nodes=[make_metax("", "")])
+    claim = {
+        "hami.io/metax-sgpu-devices-allocated": "g0,Metax-SGPU,4096,0:;",
+        CLASS: "online",
+    }
+    by_hami = make.pod(
+        name="p", node="n1", cpu=1, requests={SHARE: 1, MEMORY: 4}, annotations=claim
+    )
+    assert cluster.see_pod(by_hami) is not None
+    found = bind(cluster, ask_share("q", 4, 30, **{CLASS: "offline"}), "Metax-SGPU")
+    assert found["hami.io/metax-sgpu-devices-allocated"] == "g1,Metax-SGPU,65536,30:;"
+    assert not bind(cluster, ask_share("r", 1, 1), "Metax-SGPU")
+
+
+@pytest.mark.parametrize("key", [POLICY, CLASS])
+def test_an_annotation_with_another_value_is_refused_with_its_name(key: str) -> None:
+    with pytest.raises(BadInput) as caught:
+        find_driver("Metax-SGPU").read_requests(ask_share("p", 4, 30, **{key: "x" * 500}))
+    assert caught.value.mistake.field == f"metadata.annotations[{key}]"
+
+
+@pytest.mark.parametrize(
+    ("text", "mib"), [("4", 4096), ("4Gi", 4096), ("1500", 1_536_000), ("2k", 0), ("2000", 0)]
+)
+def test_memory_of_metax_is_in_gib_unless_it_has_a_unit(text: str, mib: int) -> None:
+    pod = make.pod(name="p")
+    pod.spec.containers[0].resources = wire.Resources(limits={SHARE: 1, MEMORY: text})
+    ((one,),) = (ask.containers for ask in find_driver("Metax-SGPU").read_requests(pod))
+    assert (one.mem_mib, one.mem_percent) == (mib, 0 if mib else 100)
+
+
+def test_whole_shared_cards_come_from_small_zones_one_by_one_too() -> None:
+    cluster = make.cluster(nodes=[make_metax("", "", "", "", zones=(1, 1, 1, 2))])
+    whole = [make.pod(name=f"p{i}", cpu=1, requests={SHARE: n}) for i, n in enumerate((1, 3))]
+    first, second = (place(cluster, pod)[0][0] for pod in whole)
+    assert first == ["g3"]
+    assert sorted(second) == ["g0", "g1", "g2"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["x", "{}", "[7]", '[{"uuid":7}]', '[{"uuid":""}]', '[{"uuid":"a","totalVRam":-1}]',
+     '[{"uuid":"a"},{"uuid":"a"}]', '[{"uuid":"a","totalDevCount":99999999999}]', "[" * 5000],
+)  # fmt: skip
+def test_a_garbled_register_of_metax_is_told_with_its_name(text: str) -> None:
+    with pytest.raises(BadInput, match=r"metadata.annotations\[metax-tech.com/node-gpu-devices\]"):
+        find_driver("Metax-SGPU").list_cards((text, ""))
