@@ -18,6 +18,7 @@ from scheduler.api.names import PeerKind
 from scheduler.api.storage import KINDS as STORAGE_KINDS
 from scheduler.api.storage import StorageObject
 from scheduler.config import Config
+from scheduler.engine.device_maps import DeviceMaps
 from scheduler.engine.kai_queues import KaiQueues
 from scheduler.engine.keeping import Keeper
 from scheduler.engine.queues import Queues
@@ -50,6 +51,7 @@ def make_table(
         kinds.BUDGETS.name: _keep_budgets(cluster),
         kinds.NAMESPACES.name: _keep_namespaces(cluster, book, pending, queues),
         kinds.POLICIES.name: _keep_policies(config, book, pending),
+        kinds.CONFIG_MAPS.name: DeviceMaps(config, cluster, pending).make_keeper(),
     }
 
 

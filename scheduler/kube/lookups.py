@@ -6,8 +6,9 @@ from collections.abc import Mapping
 
 from scheduler.api.door.decisions import Bind
 from scheduler.config import Config
+from scheduler.devices.answers import Drivers
 from scheduler.engine.engine import Engine
-from scheduler.engine.questions.nodes import KnownNode
+from scheduler.engine.questions.nodes import CardDrivers, KnownNode
 from scheduler.engine.questions.pods import BindObjection, PodVersion
 from scheduler.engine.questions.volumes import KnownClaim, KnownVolume, MovedDrivers
 from scheduler.kube.bind.volume_waits import ClusterLookups
@@ -26,6 +27,10 @@ class Lookups:
     def find_objection(self, bind: Bind) -> str:
         """Return why a decision may no longer be carried out; empty if it may."""
         return self._engine.ask(BindObjection(bind))
+
+    def get_drivers(self) -> Drivers:
+        """Return the drivers of cards by name."""
+        return self._engine.ask(CardDrivers())
 
     def get_labels(self, node: str) -> Mapping[str, str] | None:
         """Return the labels of a node; None if it does not exist."""

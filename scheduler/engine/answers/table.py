@@ -71,6 +71,7 @@ ANSWERS: Mapping[type[Question[Any]], Callable[[Inside, Any], Any]] = {
     of_nodes.KnownNodes: nodes.list_nodes,
     of_nodes.NodeCounts: nodes.count_nodes,
     of_nodes.DriverNotices: nodes.list_notices,
+    of_nodes.CardDrivers: nodes.list_drivers,
     of_volumes.KnownClaim: volumes.find_claim,
     of_volumes.KnownVolume: volumes.find_volume,
     of_volumes.MovedDrivers: volumes.find_moved,

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from scheduler.api.door.decisions import Bind
-from scheduler.devices import table as devices
+from scheduler.devices.answers import Drivers
+from scheduler.devices.table import CARD_DRIVERS
 from scheduler.state.pods import PodRecord
 
 
@@ -122,6 +123,7 @@ class Job:
         begun_steps: the steps that may have to be undone, in the order they were begun.
         has_turn: whether it is the job's turn before the node.
         others: the jobs of the same plan, which stands or falls as a whole.
+        drivers: the drivers of cards by name.
     """
 
     bind: Bind
@@ -135,6 +137,7 @@ class Job:
     n_taken: int = 0
     has_turn: bool = False
     others: Sequence[Job] = ()
+    drivers: Drivers = field(default_factory=lambda: CARD_DRIVERS)
 
     @property
     def uid(self) -> str:
@@ -149,7 +152,7 @@ class Job:
     @property
     def takes_turns(self) -> bool:
         """Whether the node's device plugin has to serve the pod; it serves one pod at a time."""
-        return any(devices.get_card_driver(grant.driver).takes_turns for grant in self.bind.devices)
+        return any(self.drivers[grant.driver].takes_turns for grant in self.bind.devices)
 
 
 class OpenJobs:
