@@ -171,6 +171,7 @@ POLICIES = Kind(
     is_rare=True,
     absent="the BalancePolicy CRD is not installed; pods are placed by the configuration",
 )
+RESOURCE_QUOTAS = Kind(name="ResourceQuota", plural="resourcequotas", shape=steering.ResourceQuota, needed_by="quotas of devices by namespace", lost="pods with devices are not held by quotas of their namespaces")  # fmt: skip
 PRIORITY_CLASSES = Kind(
     name="PriorityClass", group="scheduling.k8s.io", plural="priorityclasses", is_namespaced=False
 )
@@ -299,6 +300,7 @@ TABLE: tuple[Kind, ...] = (
     BUDGETS,
     NAMESPACES,
     POLICIES,
+    RESOURCE_QUOTAS,
     PRIORITY_CLASSES,
     LIMIT_RANGES,
     DEPLOYMENTS,

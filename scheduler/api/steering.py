@@ -101,6 +101,12 @@ class ConfigMap(Object):
     data: Any = None
 
 
+class ResourceQuota(Object):
+    """A ResourceQuota; its spec is read where devices are known."""
+
+    spec: Any = None
+
+
 class BalancePolicy(Object):
     """A BalancePolicy; its spec is read where the settings are known."""
 

@@ -11,7 +11,7 @@ pods would be allocated again.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec import structs
 
@@ -59,6 +59,10 @@ class HamiCards:
         parts = nvidia.memory, nvidia.memory_percent, nvidia.cores, nvidia.priority
         self.resources = tuple(filter(None, (nvidia.cards,)))
         self.inner_resources = frozenset(filter(None, parts)) if self.resources else frozenset()
+        named = (nvidia.memory, (c.MIB, max(1, nvidia.factor))), (nvidia.cores, (c.CORES, 1))
+        self.parts: Mapping[str, tuple[int, int]] = {
+            name: part for name, part in named if name in self.inner_resources
+        }
         self._label, self._nvidia = label.partition("="), nvidia
         self._hidden = {one.node: _list_hidden(settings, one.node) for one in settings.overrides}
 

@@ -27,6 +27,7 @@ from scheduler.devices.vendors import table as vendors
 from scheduler.devices.whole import FAMILIES as WHOLE
 from scheduler.devices.whole import WholeDevices
 from scheduler.errors import BadInput
+from scheduler.schema import columns as c
 
 # Each node has a reading of each driver, and a pod that runs is read by each of the earlier tables.
 DRIVERS_MAX, _EARLIER_MAX = 256, 16
@@ -182,6 +183,16 @@ class Devices:
     def is_of_devices(self, resource: str) -> bool:
         """Whether a resource requests devices of a family, or a part of them that only their driver reads."""
         return resource in self._numbers or resource in self.inner_resources
+
+    def find_part(self, resource: str) -> tuple[int, int, int] | None:
+        """Find what a quota of a resource is about: the family, the figure of its cards, and how much of it is one unit."""
+        if (family := self.find_family(resource)) >= 0:
+            return family, c.SLOTS, 1
+        family = self.find_family(self.inner_resources.get(resource, ""))
+        for number in self._drivers_of[family] if family >= 0 else ():
+            if number in self.cards and resource in self.cards[number].parts:
+                return family, *self.cards[number].parts[resource]
+        return None
 
     def list_card_drivers(self, resource: str) -> list[CardDriver]:
         """List the drivers that allocate the devices of a family one by one."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from scheduler.api import kinds
 from scheduler.api.door import notes
@@ -20,7 +20,11 @@ from scheduler.waiting.pending import Pending
 class DeviceMaps:
     """What devices are configured with; where it cannot be read, it is as it was before."""
 
-    def __init__(self, config: Config, cluster: Cluster, pending: Pending) -> None:
+    def __init__(
+        self, config: Config, cluster: Cluster, pending: Pending, recount: Callable[[], None]
+    ) -> None:
+        """``recount`` is called when resources may stand for other devices than before."""
+        self._recount = recount
         self._config, self._cluster, self._pending = config, cluster, pending
         self._settings = settings.FIRST
         self._keys: set[str] = set()
@@ -49,6 +53,7 @@ class DeviceMaps:
             drivers = settings.make_drivers(self._config, read)
             taking_up.take_up_drivers(self._cluster, drivers, settings.make_key(read))
             self._settings = read
+            self._recount()
 
     def _drop(self, key: str, _: float) -> Sequence[Note]:
         """Note that a ConfigMap is gone; what it said stays in force."""

@@ -1,4 +1,4 @@
-"""Acts on the ConfigMaps that configure devices: reads pods and nodes again, lets the webhook follow, and says what is wrong."""
+"""Acts on ConfigMaps that configure devices, and on quotas of devices: reads pods and nodes again, lets the webhook follow, and says what is wrong."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ import structlog
 from scheduler.api import kinds
 from scheduler.api.door import notes
 from scheduler.api.door.notes import Note
+from scheduler.api.kinds import Kind
 from scheduler.kube.report.reporter import Reporter
 from scheduler.kube.watch.streams import Stream
 
-_REASON = "MalformedConfigMap"
+_REASONS = {kinds.CONFIG_MAPS: "MalformedConfigMap", kinds.RESOURCE_QUOTAS: "MalformedQuota"}
 _READ_AGAIN = kinds.PODS, kinds.NODES
 _log = structlog.get_logger("evenkeel")
 
@@ -38,8 +39,8 @@ class DeviceMapHands:
         self._streams = [one for one in streams if one.source.kind in _READ_AGAIN]
         self._changed = asyncio.Event()
         self._is_newer = False
-        # By key: the last note with a mistake.
-        self._wrong: dict[str, notes.DeviceMapRead] = {}
+        # By kind and key: the last note with a mistake.
+        self._wrong: dict[tuple[Kind, str], notes.DeviceMapRead | notes.SpaceQuotaRead] = {}
 
     @property
     def is_read(self) -> bool:
@@ -68,31 +69,38 @@ class DeviceMapHands:
     def _hear_one(self, note: Note) -> None:
         match note:
             case notes.DeviceMapLeft(key):
-                self._wrong.pop(key, None)
+                self._wrong.pop((kinds.CONFIG_MAPS, key), None)
                 _log.warning(
                     "the ConfigMap of devices is gone; what it said stays in force", name=key
                 )
-            case notes.DeviceMapRead(key, _, problem, taken):
-                before = self._wrong.pop(key, None)
-                if problem:
-                    self._wrong[key] = note
-                    if before is None or before.problem != problem:
-                        self._report(note)
+            case notes.SpaceQuotaRead():
+                self._note_problem(kinds.RESOURCE_QUOTAS, note)
+            case notes.DeviceMapRead(key, _, _, taken):
+                self._note_problem(kinds.CONFIG_MAPS, note)
                 if taken is not None:
                     _log.info("the configuration of devices has changed", name=key)
                     self._changed.set()
                     self._is_newer = True
                     self._admit_by(note)
 
+    def _note_problem(self, kind: Kind, note: notes.DeviceMapRead | notes.SpaceQuotaRead) -> None:
+        """Report what is wrong with an object, once for each text."""
+        before = self._wrong.pop((kind, note.key), None)
+        if note.problem:
+            self._wrong[kind, note.key] = note
+            if before is None or before.problem != note.problem:
+                self._report(kind, note)
+
     def report_all(self) -> None:
         """For a new leader: report all mistakes, whether a predecessor has reported them or not."""
-        for note in self._wrong.values():
-            self._report(note)
+        for (kind, _), note in self._wrong.items():
+            self._report(kind, note)
 
-    def _report(self, note: notes.DeviceMapRead) -> None:
-        said = f"{note.problem}; the last configuration that could be read stays in force, or the defaults"
-        _log.warning("the ConfigMap of devices cannot be read", name=note.key, problem=note.problem)
+    def _report(self, kind: Kind, note: notes.DeviceMapRead | notes.SpaceQuotaRead) -> None:
+        said = f"{note.problem}; what could be read last stays in force, or the defaults"
+        _log.warning(
+            "an object cannot be read", kind=kind.name, name=note.key, problem=note.problem
+        )
         if self._is_leading():
-            self._reporter.report_on_object(
-                kinds.CONFIG_MAPS, note.meta, ("Warning", _REASON, said), is_why=True
-            )
+            words = "Warning", _REASONS[kind], said
+            self._reporter.report_on_object(kind, note.meta, words, is_why=True)

@@ -125,15 +125,11 @@ class Parts:
         self.jobs = self._make_jobs(self.queues, clock) if self.queues is not None else None
         self._admission = self._make_admission()
         self.webhook = self._make_webhook()
-        self.device_maps = (
-            DeviceMapHands(
-                self.reporter,
-                self.streams,
-                self._admission.follow if self._admission is not None else lambda _: None,
-                self.is_deciding,
-            )
-            if config.config_maps
-            else None
+        self.device_maps = DeviceMapHands(
+            self.reporter,
+            self.streams,
+            self._admission.follow if self._admission is not None else lambda _: None,
+            self.is_deciding,
         )
         self.kai = self._make_kai(clock) if has_kai else None
         self.loop = Loop(
@@ -257,7 +253,8 @@ class Parts:
         if config.device_webhook is None:
             return None
         settings = config.device_webhook.admission
-        return DeviceAdmission(replace(settings, scheduler_names=config.scheduler_names))
+        settings = replace(settings, scheduler_names=config.scheduler_names)
+        return DeviceAdmission(settings, self._lookups.find_quota_excess)
 
     def _make_webhook(self) -> Webhook | None:
         options, config = self.options, self.options.config
@@ -292,8 +289,7 @@ class Parts:
     def _begin_term(self) -> None:
         """Do what comes before the first decision of a term."""
         self.loop.mistakes.report_all()
-        if self.device_maps is not None:
-            self.device_maps.report_all()
+        self.device_maps.report_all()
         if self.queues is not None:
             self.queues.begin_term(is_listed=self.leading.is_listed_in_term())
         if self.kai is not None:

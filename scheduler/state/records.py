@@ -9,7 +9,7 @@ from weakref import WeakValueDictionary
 
 import msgspec
 
-from scheduler.api import limits, names, times, wire
+from scheduler.api import limits, names, space_quotas, times, wire
 from scheduler.api.cards import Grant, Grants
 from scheduler.api.groups import table as groups
 from scheduler.api.groups.definitions import Membership
@@ -24,6 +24,7 @@ from scheduler.state.pods import Life, PodRecord
 
 # A template is found by a digest of so many bytes of its key: a spec can be a megabyte.
 _KEY_BYTES = 20
+_NO_SCOPES: frozenset[str] = frozenset()
 
 
 class Records:
@@ -110,6 +111,8 @@ class Records:
             owned=owned,
             run_seconds=run_seconds,
             checkpoint_seconds=checkpoint_seconds,
+            scopes=space_quotas.list_scopes(spec) if template.most else _NO_SCOPES,
+            priority_class=spec.priority_class_name if template.most else "",
         )
 
     def _read_claim(

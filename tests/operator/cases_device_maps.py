@@ -97,9 +97,7 @@ async def is_followed_live(world: World) -> None:
 async def is_told_and_the_defaults_hold(world: World) -> None:
     """The ConfigMap had a mistake before the operator came."""
     (event, *_) = await world.wait_until(partial(_list_events, world))
-    assert (
-        "the last configuration that could be read stays in force, or the defaults" in event["note"]
-    )
+    assert "what could be read last stays in force, or the defaults" in event["note"]
     await world.create(nodes.make_gpu_node("g0", cards=1))
     async with world.agents():
         await world.create(pod("p", limits={names.GPU: 1, names.GPU_MEMORY: 3}))

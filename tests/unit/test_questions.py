@@ -96,6 +96,7 @@ from scheduler.engine.questions.simulating import (
     PodsByGroup,
     SuitedNodes,
 )  # fmt: skip
+from scheduler.engine.questions.space_quotas import SpaceQuotaExcess, SpaceQuotaStates
 from scheduler.engine.questions.volumes import KnownClaim, KnownVolume, MovedDrivers
 from scheduler.engine.questions.waiting import (
     AllGroups,
@@ -250,7 +251,7 @@ def list_questions(engine: Engine, rng: random.Random) -> list[Question[Any]]:
         TypicalPods(()), FiguresBy(typical), JudgedNodes(), EmptyNodes(()), SharesOf(nodes[:-1]), DevicesOn(nodes[:-1]),
         GroupOfPods(),
         Departures(), Totals(), Devices(), Holds(), Stranded(), Fragments(demand), ChangedNodes(("cpu", "memory")), UseByNode(),
-        OccupiedNodes(), KnownNode(node), KnownNodes(), NodeCounts(), CardDrivers(), KnownPod(uid), KnownPods(), PodVersion(uid),
+        OccupiedNodes(), KnownNode(node), KnownNodes(), NodeCounts(), CardDrivers(), SpaceQuotaStates(), SpaceQuotaExcess(pod), KnownPod(uid), KnownPods(), PodVersion(uid),
         MissingKeys("Pod", uids[::2], names.SCHEDULER), NominatedNode(uid), GovernedPods(), MistakesOfWaiting(), MistakesOfGroups(), PodsByGroup(),
         SuitedNodes(pod), KnownClaim(("default", "none")), KnownVolume("none"), MovedDrivers(node),
         KnownQueues(), KnownWorkloads(), PodsOfWorkload("default/none"), KnownQueue("none"), WhyNoQuota("default/none"), WaitersOf("none", 9), QueuePath("a/b"), ChecksToPass("q", frozenset()), IsObjectInUse("ClusterQueue", "q"), StatusesOfQueues(), StatusesOfKaiQueues(), AllInKaiQueues(), UsageOfKaiQueues(), WhoGivesWay("default/none", 9, by_common=True),

@@ -71,7 +71,16 @@ def test_one_name_has_a_stream_of_its_pods_and_one_of_all_others() -> None:
         "rayjobs",
         "rayservices",
     ]
-    assert raw == ["pods-ours", "pods-others", "nodes", *peers, *storage, "budgets", *of_groups]
+    assert raw == [
+        "pods-ours",
+        "pods-others",
+        "nodes",
+        *peers,
+        *storage,
+        "budgets",
+        "resourcequotas",
+        *of_groups,
+    ]
 
 
 def test_several_names_have_a_stream_each_and_others_pods_leave_out_all_of_them() -> None:

@@ -92,6 +92,14 @@ class DeviceMapLeft(NamedTuple):
     key: str
 
 
+class SpaceQuotaRead(NamedTuple):
+    """A ResourceQuota was read; ``problem`` says which field is wrong, and is empty if none is."""
+
+    key: str
+    meta: wire.Meta
+    problem: str
+
+
 class PluginFellSilent(NamedTuple):
     """The device plugin of a node does not answer; ``waits_for`` is the pod it was asked to serve, or empty."""
 
@@ -154,5 +162,6 @@ Note = (
     | QueueRead
     | DeviceMapRead
     | DeviceMapLeft
+    | SpaceQuotaRead
     | PluginFellSilent
 )

@@ -178,12 +178,14 @@ def make_key(pod: wire.Pod, notes: frozenset[str] = frozenset()) -> bytes:
         spec.scheduling_gates,
         spec.scheduler_name,
         spec.scheduling_group,
+        spec.priority_class_name,
     )
     volumes = spec.volumes
     if volumes:
         spec.volumes = [wire.Volume(image=one.image) for one in volumes if one.image] or None
     spec.node_name, spec.priority, spec.scheduling_gates = None, 0, None
     spec.scheduler_name = spec.scheduling_group = None
+    spec.priority_class_name = ""
     encoded = _encoder.encode(spec)
     (
         spec.node_name,
@@ -191,6 +193,7 @@ def make_key(pod: wire.Pod, notes: frozenset[str] = frozenset()) -> bytes:
         spec.scheduling_gates,
         spec.scheduler_name,
         spec.scheduling_group,
+        spec.priority_class_name,
     ) = aside
     spec.volumes = volumes
     annotations = pod.metadata.annotations

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from scheduler.api import quantities
+from scheduler.api import quantities, wire
 from scheduler.api.wire import Quantities, Resources, Wire
 from scheduler.errors import BadInput, join_lines
 
@@ -47,6 +47,7 @@ class _Pod(Wire):
 
 
 _DECODER = msgspec.json.Decoder(_Pod)
+_PODS = msgspec.json.Decoder(wire.Pod)
 
 
 class ContainerDraft:
@@ -113,6 +114,10 @@ class ContainerDraft:
         """Add a limit that is not there; the API server requests as much of it."""
         self._new_limits[resource] = str(amount)
 
+    def list_limits(self) -> Quantities:
+        """List all limits, with those that were added."""
+        return {**self._limits, **self._new_limits}
+
     def add_env(self, name: str, value: str) -> None:
         """Add an environment variable, so that it has this value.
 
@@ -163,12 +168,27 @@ class PodDraft:
         except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
             raise BadInput("pod", f"cannot be read: {join_lines(error)}") from error
         self.namespace = namespace
+        self._raw = raw
         self.init_containers = _make_drafts(spec.init_containers, "/spec/initContainers")
         self.containers = _make_drafts(spec.containers, "/spec/containers")
         self._had = spec
         self.scheduler_name = spec.scheduler_name or ""
         self.node_name = spec.node_name or ""
         self.runtime_class = spec.runtime_class_name
+
+    def read_pod(self) -> wire.Pod | None:
+        """Read the pod with the limits that it has after the changes; None if it is no pod that can be placed."""
+        try:
+            pod = _PODS.decode(self._raw)
+        except (msgspec.MsgspecError, UnicodeError, RecursionError):
+            return None
+        containers = [*(pod.spec.init_containers or ()), *pod.spec.containers]
+        for draft, container in zip(self.list_all_containers(), containers, strict=True):
+            limits = draft.list_limits()
+            requests = container.resources.requests if container.resources is not None else None
+            container.resources = Resources({**limits, **(requests or {})}, limits)
+        pod.metadata.namespace = self.namespace
+        return pod
 
     def list_all_containers(self) -> list[ContainerDraft]:
         """List all containers, those first that run first."""
