@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from scheduler.api.admission import configuration as admission
 from scheduler.api.admission.settings import DeviceWebhookSettings, Served
 from scheduler.api.groups.settings import GroupSettings
 from scheduler.api.groups.table import OWNER_KINDS
+from scheduler.api.hami_config import maps
 from scheduler.api.kubescheduler import file as kube_file
 from scheduler.api.limits import PodLimits
 from scheduler.api.placement import Mode, Placement
@@ -82,6 +84,7 @@ class Config:
         binds_in_flight: requests to the API server at once.
         slice_pods: most pods decided between two looks at the streams.
         hami_node_label: key=value, or a key, of the nodes on which HAMi's device plugin runs; empty for none.
+        hami_config_map, hami_plugin_config_map: namespace/name of what configures HAMi; empty: as by HAMi's chart.
         gpu_resources: resources by which nodes offer GPUs that nobody counts, ``*`` for any end.
         lock_timeout_seconds: age at which a HAMi node lock may be taken over.
         pod_limits: how much one pod may say, see ``api/limits.py``.
@@ -102,6 +105,8 @@ class Config:
     binds_in_flight: int = 32
     slice_pods: int = 64
     hami_node_label: str = names.HAMI_NODE_LABEL
+    hami_config_map: str = ""
+    hami_plugin_config_map: str = ""
     gpu_resources: tuple[str, ...] = names.GPU_RESOURCES
     lock_timeout_seconds: float = 300.0
     pod_limits: PodLimits = field(default_factory=PodLimits)
@@ -115,6 +120,12 @@ class Config:
     def scheduler_names(self) -> tuple[str, ...]:
         """The names by which pods are ours."""
         return (self.scheduler_name, *(one.scheduler_name for one in self.profiles))
+
+    @property
+    def config_maps(self) -> tuple[str, ...]:
+        """The ConfigMaps that are read, as namespace/name."""
+        named = self.hami_config_map, self.hami_plugin_config_map
+        return tuple(dict.fromkeys(one for one in named if one))
 
     @property
     def kube_names(self) -> tuple[str, ...]:
@@ -197,6 +208,8 @@ def parse_config(raw: Any) -> Config:
             changes[known[key]] = _parse_number(key, given, getattr(Config(), known[key]))
     made = Config(**changes)
     _refuse_two_webhooks(made)
+    if made.hami_config_map and "nvidia" in (raw.get("deviceWebhook") or {}):
+        raise BadInput("deviceWebhook.nvidia", "hamiConfigMap says the same; leave one of them out")
     return made
 
 
@@ -379,6 +392,8 @@ _READ: dict[str, Callable[[Any], Any]] = {
     "deviceWebhook": admission.read_settings,
     "ageingPerHour": _parse_ageing,
     "hamiNodeLabel": _parse_label,
+    "hamiConfigMap": partial(maps.read_reference, field="hamiConfigMap"),
+    "hamiPluginConfigMap": partial(maps.read_reference, field="hamiPluginConfigMap"),
     "roleLabel": _parse_key,
     "gpuResources": _parse_resources,
 }

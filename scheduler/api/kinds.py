@@ -157,14 +157,7 @@ BUDGETS = Kind(
     lost="victims of preemption are chosen without regard to budgets",
     stream="budgets",
 )
-NAMESPACES = Kind(
-    name="Namespace",
-    plural="namespaces",
-    shape=steering.Namespace,
-    needed_by="namespace selectors of BalancePolicies",
-    is_namespaced=False,
-    is_rare=True,
-)
+NAMESPACES = Kind(name="Namespace", plural="namespaces", shape=steering.Namespace, needed_by="namespace selectors of BalancePolicies", is_namespaced=False, is_rare=True)  # fmt: skip
 POLICIES = Kind(
     name="BalancePolicy",
     group=names.GROUP,
@@ -178,6 +171,7 @@ POLICIES = Kind(
     is_rare=True,
     absent="the BalancePolicy CRD is not installed; pods are placed by the configuration",
 )
+RESOURCE_QUOTAS = Kind(name="ResourceQuota", plural="resourcequotas", shape=steering.ResourceQuota, needed_by="quotas of devices by namespace", lost="pods with devices are not held by quotas of their namespaces")  # fmt: skip
 PRIORITY_CLASSES = Kind(
     name="PriorityClass", group="scheduling.k8s.io", plural="priorityclasses", is_namespaced=False
 )
@@ -306,6 +300,7 @@ TABLE: tuple[Kind, ...] = (
     BUDGETS,
     NAMESPACES,
     POLICIES,
+    RESOURCE_QUOTAS,
     PRIORITY_CLASSES,
     LIMIT_RANGES,
     DEPLOYMENTS,
@@ -345,6 +340,8 @@ TABLE: tuple[Kind, ...] = (
     WORKLOADS,
     KAI_QUEUES,
 )
+# Of this kind only the objects are read that the settings name.
+CONFIG_MAPS = Kind(name="ConfigMap", plural="configmaps", shape=steering.ConfigMap, needed_by="HAMi's device configuration")  # fmt: skip
 # Kinds that no decision reads.
 LEASES = Kind(name="Lease", group="coordination.k8s.io", plural="leases")
 EVENTS = Kind(name="Event", group="events.k8s.io", plural="events")
@@ -367,10 +364,10 @@ REVIEWS = Kind(
     plural="selfsubjectaccessreviews",
     is_namespaced=False,
 )
-BY_NAME = {kind.name: kind for kind in TABLE}
+BY_NAME = {kind.name: kind for kind in (*TABLE, CONFIG_MAPS)}
 # By the value of ``kind`` in objects: the kinds of all API groups that have one.
 BY_KIND: dict[str, list[Kind]] = {}
-for _one in TABLE:
+for _one in BY_NAME.values():
     BY_KIND.setdefault(_one.kind, []).append(_one)
 # What is read of every cluster, and what is read only where queues of a system are managed.
 WATCHED = tuple(

@@ -95,6 +95,18 @@ class Namespace(Object):
     """A namespace: its labels choose policies."""
 
 
+class ConfigMap(Object):
+    """A ConfigMap: texts by key. What else it has under ``data`` is told where it is read."""
+
+    data: Any = None
+
+
+class ResourceQuota(Object):
+    """A ResourceQuota; its spec is read where devices are known."""
+
+    spec: Any = None
+
+
 class BalancePolicy(Object):
     """A BalancePolicy; its spec is read where the settings are known."""
 

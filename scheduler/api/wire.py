@@ -246,6 +246,7 @@ class PodSpec(Wire):
     scheduler_name: str | None = None
     priority: int = 0
     preemption_policy: str = ""
+    priority_class_name: str = ""
     node_selector: dict[str, str] | None = None
     affinity: Affinity | None = None
     tolerations: list[Toleration] | None = None

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from rich.console import Console
 
 from scheduler import printing
-from scheduler.api import wire
+from scheduler.api import steering, wire
 from scheduler.api.placement import MODES, Mode
 from scheduler.audit import findings, showback, table
 from scheduler.audit.comparison import DEFAULT_MODE
@@ -87,11 +87,15 @@ def plan_question(request: Request) -> Question:
 
 
 def put_question(
-    question: Question, source: str, unread: Sequence[Unread], passed_over: Mapping[str, int]
+    question: Question,
+    source: str,
+    unread: Sequence[Unread],
+    passed_over: Mapping[str, int],
+    config_maps: Sequence[steering.ConfigMap] = (),
 ) -> Question:
     """Add to the question where the nodes and pods are from, and what there was beside them: see ``About``."""
     about = replace(question.about, source=source, unread=unread, passed_over=passed_over)
-    return replace(question, about=about)
+    return replace(question, about=about, config_maps=config_maps)
 
 
 def answer_question(

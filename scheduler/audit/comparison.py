@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from scheduler.api import wire
 from scheduler.api.placement import Mode
 from scheduler.audit.again import advice, filling, orders
 from scheduler.audit.again.advice import Tried
 from scheduler.audit.again.filling import Held
 from scheduler.audit.again.orders import InOrders
+from scheduler.audit.again.replay import Given
 from scheduler.audit.again.staying import Parted
 from scheduler.config import Config
 from scheduler.engine.engine import Engine
@@ -37,7 +37,7 @@ _ROUND = 6
 class Compared:
     """The present cluster, for comparison. ``rates`` [4, N] are dollars per unit of the nodes of ``figures``."""
 
-    nodes: Sequence[wire.Node]
+    nodes: Sequence[Given]
     engine: Engine
     parted: Parted
     typical: Typical

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from scheduler.api import names, wire
-from scheduler.api.door import events
+from scheduler.api import names, steering, wire
+from scheduler.api.door import events, notes
 from scheduler.api.placement import Mode
 from scheduler.api.pods import gpus
 from scheduler.audit import barriers, comparison, gangs, reasons, unread, upcoming
@@ -30,6 +30,7 @@ from scheduler.engine.questions.auditing import (
 )
 from scheduler.engine.questions.nodes import KnownNode, KnownNodes
 from scheduler.engine.questions.pods import KnownPods
+from scheduler.errors import Mistake
 from scheduler.measure import figures as m
 from scheduler.measure import typical
 from scheduler.measure.figures import Figures
@@ -75,6 +76,7 @@ class Question:
         worst: how many nodes to name.
         orders: in how many orders to place the pods; None chooses by the size of the cluster.
         about: what the audit is about.
+        config_maps: ConfigMaps that may configure devices.
     """
 
     config: Config
@@ -83,6 +85,7 @@ class Question:
     worst: int
     orders: int | None = None
     about: About
+    config_maps: Sequence[steering.ConfigMap] = ()
 
 
 def _tell_nobody(_: str) -> None:
@@ -119,7 +122,9 @@ def audit_cluster(
         one | {"spare": {key: spare[one["node"]][key] for key in ("cpu", "memory")}}
         for one in about["uncounted"]
     ]
-    compared = comparison.Compared(nodes, engine, parted, judges, figures, rates)
+    compared = comparison.Compared(
+        [*question.config_maps, *nodes], engine, parted, judges, figures, rates
+    )
     return {
         **about,
         "units": UNITS,
@@ -152,11 +157,17 @@ def take_in(
     """Make an engine that has seen nodes and pods, and list the objects with mistakes."""
     tell("taking in nodes and pods")
     engine = Engine(question.config, pace=PROMPT, is_shared=False)
+    wrong = [
+        Unread(f"ConfigMap {note.key}", Mistake("", note.problem))
+        for config_map in question.config_maps
+        for note in engine.handle(events.Seen(config_map), 0.0)
+        if isinstance(note, notes.DeviceMapRead) and note.problem
+    ]
     for node in nodes:
         engine.handle(events.Seen(node), 0.0)
     for pod in pods:
         engine.handle(events.Seen(pod), 0.0)
-    return engine, [*question.about.unread, *unread.leave_out(engine)]
+    return engine, [*question.about.unread, *wrong, *unread.leave_out(engine)]
 
 
 def make_heading(

@@ -44,17 +44,20 @@ def read_and_answer(
     context: str | None,
     check: Callable[[], None],
     answer: Callable[[Live | None, TextIO, Tell], A],
+    config_maps: Sequence[str] = (),
 ) -> A:
     """Read files alone, or a cluster when one is named or there are no files, and answer; bad input ends the command.
 
-    ``check`` refuses wrong arguments before anything is read.
+    ``check`` refuses wrong arguments before anything is read; ``config_maps`` are read of a cluster, as namespace/name.
     """
     is_live = not files or kubeconfig is not None or context is not None
     try:
         check()
         compiling.compile_first_time()
         with progress.show_stages() as tell:
-            live = sources.read_whole_cluster(kubeconfig, context, tell) if is_live else None
+            live = None
+            if is_live:
+                live = sources.read_whole_cluster(kubeconfig, context, tell, config_maps)
             return answer(live, sys.stdin, tell)
     except BadInput as error:
         options.refuse(str(error))

@@ -110,11 +110,13 @@ def audit(
             read = (
                 sources.read_files(file, tell)
                 if file
-                else sources.read_cluster(kubeconfig, context)
+                else sources.read_cluster(kubeconfig, context, request.config.config_maps)
             )
             if not (read.nodes or read.unread):
                 raise BadInput(read.source, "no Node found; the audit needs at least one")
-            question = command.put_question(question, read.source, read.unread, read.passed_over)
+            question = command.put_question(
+                question, read.source, read.unread, read.passed_over, read.config_maps
+            )
             found = command.answer_question(request, question, read.nodes, read.pods, tell)
         command.show_answer(request, found, printing.make_console())
     except BadInput as error:

@@ -84,6 +84,7 @@ def explain(
         context,
         partial(command.check_request, request),
         partial(command.explain, request),
+        request.config.config_maps,
     )
     is_wide = output == "wide"
     answering.print_answer(

@@ -93,6 +93,7 @@ def queue(
         context,
         partial(command.check_request, request),
         partial(command.answer, request),
+        request.config.config_maps,
     )
     answering.print_answer(
         answer, output, lambda: report.print_answer(answer.printed, printing.make_console())

@@ -169,6 +169,7 @@ def simulate(
         context,
         partial(command.check_request, request),
         partial(command.simulate, request),
+        request.config.config_maps,
     )
 
     def show() -> None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from scheduler.api import wire
-from scheduler.api.kinds import NODES, PODS
+from scheduler.api import steering, wire
+from scheduler.api.kinds import CONFIG_MAPS, NODES, PODS
 from scheduler.errors import ApiError, BadInput
 from scheduler.progress import Tell
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from scheduler.simulate.reading.inventory import InputProblem, Inventory
 
 Json = dict[str, Any]
-_KINDS = frozenset({NODES.name, PODS.name})
+_KINDS = frozenset({NODES.name, PODS.name, CONFIG_MAPS.name})
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +33,7 @@ class Found:
         source: where they are from, in words.
         unread: malformed objects that no cluster could have.
         passed_over: how many objects of each other kind there are.
+        config_maps: ConfigMaps that may configure devices.
     """
 
     nodes: list[wire.Node]
@@ -40,6 +41,7 @@ class Found:
     source: str
     unread: tuple[Unread, ...] = ()
     passed_over: Mapping[str, int] = field(default_factory=dict)
+    config_maps: Sequence[steering.ConfigMap] = ()
 
 
 def read_files(names: list[str], tell: Tell) -> Found:
@@ -75,8 +77,14 @@ def read_files(names: list[str], tell: Tell) -> Found:
         elif problem.position not in read:
             unread.append(_make_unread(origins[problem.position], problem))
     shown = ("standard input" if name == "-" else name for name in names)
+    passed_over.update(found.passed_over)
     return Found(
-        nodes, found.pods, ", ".join(shown), tuple(unread), dict(sorted(passed_over.items()))
+        nodes,
+        found.pods,
+        ", ".join(shown),
+        tuple(unread),
+        dict(sorted(passed_over.items())),
+        [one for _, one in found.config_maps],
     )
 
 
@@ -107,8 +115,10 @@ def _make_unread(origin: str, problem: InputProblem) -> Unread:
     return Unread(": ".join(filter(None, (origin, problem.name))), problem.mistake)
 
 
-def read_cluster(kubeconfig: str | None, context: str | None) -> Found:
-    """Read nodes and pods from a cluster.
+def read_cluster(
+    kubeconfig: str | None, context: str | None, config_maps: Sequence[str] = ()
+) -> Found:
+    """Read nodes and pods from a cluster, and these ConfigMaps.
 
     Raises:
         BadInput: there is no such kubeconfig or context, or the cluster cannot be read.
@@ -120,13 +130,16 @@ def read_cluster(kubeconfig: str | None, context: str | None) -> Found:
     shown = describe_cluster(access.url, context)
     try:
         nodes, pods = asyncio.run(listing.read_nodes_and_pods(access))
+        found = asyncio.run(listing.read_config_maps(access, config_maps))
     except ApiError as error:
         raise BadInput(shown, str(error)) from error
-    return Found(nodes, pods, shown)
+    return Found(nodes, pods, shown, config_maps=found)
 
 
-def read_whole_cluster(kubeconfig: str | None, context: str | None, tell: Tell) -> Live:
-    """Read everything from a cluster that decides where pods go.
+def read_whole_cluster(
+    kubeconfig: str | None, context: str | None, tell: Tell, config_maps: Sequence[str] = ()
+) -> Live:
+    """Read everything from a cluster that decides where pods go, and these ConfigMaps.
 
     Raises:
         BadInput: as ``read_cluster``.
@@ -139,7 +152,7 @@ def read_whole_cluster(kubeconfig: str | None, context: str | None, tell: Tell) 
     shown = describe_cluster(access.url, context)
     tell(f"reading {shown}")
     try:
-        found = asyncio.run(snapshot.read_snapshot(access))
+        found = asyncio.run(snapshot.read_snapshot(access, config_maps))
     except ApiError as error:
         raise BadInput(shown, str(error)) from error
     return Live(found.objects, found.unlisted)

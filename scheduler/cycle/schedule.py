@@ -117,6 +117,14 @@ class Cycle(Answers):
                 self._cluster.groups.note_assumed(bind.uid for bind in plan.binds)
         return outcome
 
+    def place_among(self, pod: PodRecord, among: c.Flags, *, explain: bool) -> Outcome:
+        """Decide for a pod that may go to some rows only, [0] for all, and preempts nobody."""
+        self._begin()
+        outcome = Outcome()
+        self.attempts.spent = self._ways.spent = 0
+        self._place_pods([pod], Call(outcome, explain, among, makes_room=False))
+        return outcome
+
     def _decide_for_group(self, entity: Entity, *, explain: bool) -> Plan | None:
         """Decide for a group; None if there is no time, or its pods are being sent away: it has to be formed anew."""
         if self._groups.has_lost_pods(entity):

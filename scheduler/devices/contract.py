@@ -138,6 +138,8 @@ class CardDriver(Driver, Protocol):
         notes: the annotations of pods that say which devices they accept.
         inner_resources: resources that only the driver reads. In the driver's pools their amounts come from the
             cards, not from the node's capacity.
+        parts: of those of them that ResourceQuotas may limit: the figure of a card, as ``schema.columns.MIB``, and how much
+            of it is one unit.
         chooser: the number of the kernel that chooses among its devices, as ``schema.columns.WALK``.
         lock: the lock under which its plugin serves the pods of a node, one at a time; None if it needs none.
         names_models: whether a decision says of each device which model it is.
@@ -149,6 +151,7 @@ class CardDriver(Driver, Protocol):
     notice: tuple[str, str]
     notes: frozenset[str]
     inner_resources: frozenset[str]
+    parts: Mapping[str, tuple[int, int]]
     chooser: int
     lock: Lock | None
     names_models: bool

@@ -11,28 +11,36 @@ pods would be allocated again.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec import structs
 
 from scheduler.api import hami, hami_mig, names, wire
 from scheduler.api.cards import Card, Part, Slots
+from scheduler.api.hami_config.maps import DeviceSettings
+from scheduler.api.hami_config.nodes import find_settings
 from scheduler.api.pods import gpus
 from scheduler.devices.contract import HAMI_LOCK, Lock, NodeReading, PodMarks, Texts, Words
+from scheduler.errors import BadInput
 from scheduler.schema import columns as c
 
 # The most GPUs that a machine has.
 _MACHINE_MAX = 16
 # Places in the words of a node; the last word is empty unless the plugin has written on the node.
 _REGISTER, _CORDON, _SIGNED = 0, 1, 2
+# What stands before the index of a card in the list of closed cards, where others have their UUID.
+_BY_INDEX = "#"
+_CHART = DeviceSettings()
 _DONE = frozenset({names.BIND_SUCCESS, names.BIND_FAILED})
 
 
 class HamiCards:
-    """The driver; ``label`` is key=value, or a key, of the nodes that the plugin runs on, empty for none."""
+    """The driver; ``label`` is key=value, or a key, of the nodes that the plugin runs on, empty for none.
+
+    Cards that the plugin is configured to leave out get no pods, even if it has registered them until now.
+    """
 
     name = "HAMi"
-    resources = (names.GPU,)
     claim_field = f"metadata.annotations[{names.HAMI_ALLOCATED}]"
     notice = (
         "HAMi's device configuration is not read; requests are read with HAMi's defaults",
@@ -40,21 +48,27 @@ class HamiCards:
     )
     # They are among the annotations that every pod is read by.
     notes: frozenset[str] = frozenset()
-    inner_resources = frozenset(
-        {names.GPU_MEMORY, names.GPU_MEMORY_PERCENT, names.GPU_CORES, names.GPU_PRIORITY}
-    )
     chooser = c.WALK
     lock: Lock | None = HAMI_LOCK
     names_models = False
     none_told = "node(s) had no card registered with HAMi"
     not_told = "node(s) wait for HAMi's device plugin to register their cards"
 
-    def __init__(self, label: str) -> None:
-        self._label = label.partition("=")
+    def __init__(self, label: str, settings: DeviceSettings = _CHART) -> None:
+        nvidia = settings.config.nvidia
+        parts = nvidia.memory, nvidia.memory_percent, nvidia.cores, nvidia.priority
+        self.resources = tuple(filter(None, (nvidia.cards,)))
+        self.inner_resources = frozenset(filter(None, parts)) if self.resources else frozenset()
+        named = (nvidia.memory, (c.MIB, max(1, nvidia.factor))), (nvidia.cores, (c.CORES, 1))
+        self.parts: Mapping[str, tuple[int, int]] = {
+            name: part for name, part in named if name in self.inner_resources
+        }
+        self._label, self._nvidia = label.partition("="), nvidia
+        self._hidden = {one.node: _list_hidden(settings, one.node) for one in settings.overrides}
 
     def read_requests(self, pod: wire.Pod) -> tuple[gpus.GpuAsk, ...]:
         """Read how many cards a pod requests, and how much of the memory and cores of each."""
-        return gpus.read_asks(pod)
+        return gpus.read_asks(pod, self._nvidia)
 
     def read_node(self, node: wire.Node) -> Words:
         """Read the register, the closed cards, and whether the plugin has written."""
@@ -63,7 +77,10 @@ class HamiCards:
         # HAMi's scheduler requests the handshake on every node, so only the plugin's answer counts.
         reported = notes.get(names.HAMI_HANDSHAKE, "").startswith(names.HANDSHAKE_REPORTED)
         is_signed = bool(register) or names.HAMI_SCORE in notes or reported
-        return register, notes.get(names.HAMI_CORDON, ""), "signed" if is_signed else ""
+        closed = notes.get(names.HAMI_CORDON, "")
+        if hidden := self._hidden.get(node.metadata.name):
+            closed = ",".join((closed, *hidden))
+        return register, closed, "signed" if is_signed else ""
 
     def is_told(self, words: Words) -> bool:
         """Whether there is a register."""
@@ -103,9 +120,17 @@ class HamiCards:
         )
 
     def list_closed(self, words: Words) -> frozenset[str]:
-        """List the UUIDs in the annotation by which people close cards."""
+        """List the UUIDs in the annotation by which people close cards, and those of cards that are left out."""
         text = words[_CORDON] if words else ""
-        return frozenset(part.strip() for part in text.split(","))
+        closed = frozenset(part.strip() for part in text.split(","))
+        if _BY_INDEX not in text:
+            return closed
+        try:
+            cards = self.list_cards(words)
+        except BadInput:
+            # The node is left out.
+            return closed
+        return closed | {card.id for card in cards if f"{_BY_INDEX}{card.index}" in closed}
 
     def read_claim(self, pod: wire.Pod, asking: Sequence[bool]) -> Slots:
         """Read the annotation that a scheduler has written."""
@@ -161,3 +186,9 @@ def _list_parts(card: hami.Card) -> tuple[Part, ...]:
     if card.mode != "mig":
         return ()
     return hami_mig.list_parts(card.mig_profiles, f"metadata.annotations[{names.HAMI_REGISTER}]")
+
+
+def _list_hidden(settings: DeviceSettings, node: str) -> tuple[str, ...]:
+    """List the cards of a node that the plugin leaves out, by UUID or by index."""
+    found = find_settings(settings.config.nvidia, settings.overrides, node)
+    return (*sorted(found.hidden_uuids), *(f"{_BY_INDEX}{i}" for i in sorted(found.hidden_indexes)))

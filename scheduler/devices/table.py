@@ -6,14 +6,13 @@ driver in ``Devices.drivers`` that serves a node allocates the devices of the fa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from itertools import chain
 
 from scheduler.api import names, wire
-from scheduler.api.cards import Grants
-from scheduler.api.hami_config.chart import CHART
+from scheduler.api.hami_config.maps import DeviceSettings
 from scheduler.api.pods.gpus import GpuAsk
 from scheduler.config import Config
 from scheduler.devices.contract import (
@@ -21,13 +20,17 @@ from scheduler.devices.contract import (
     CardDriver,
     CountingDriver,
     NodeReading,
-    PodMarks,
     Texts,
 )
 from scheduler.devices.hami import HamiCards
 from scheduler.devices.vendors import table as vendors
 from scheduler.devices.whole import FAMILIES as WHOLE
 from scheduler.devices.whole import WholeDevices
+from scheduler.errors import BadInput
+from scheduler.schema import columns as c
+
+# Each node has a reading of each driver, and a pod that runs is read by each of the earlier tables.
+DRIVERS_MAX, _EARLIER_MAX = 256, 16
 
 
 class Devices:
@@ -37,36 +40,94 @@ class Devices:
     driver names a pattern, a family is added when a node first offers a resource that matches. Pods add none: everybody
     who may create pods could add families without end.
 
+    Drivers may be replaced (``take_up``). A driver keeps its number as long as it keeps its name, and families keep theirs
+    for good. A driver that is gone keeps its number and allocates nothing. On nodes that a driver of cards serves, the
+    resources by which its devices were requested before stand for no device: their cards are in the pool of its
+    present resource.
+
     Attributes:
-        drivers: the order says which driver serves a node if several would.
+        drivers: by number.
         cards, whole: the drivers of cards, and of devices that are counted, by their numbers.
+        by_name: the drivers of cards by their names, also those that are not in use any more.
+        cards_in_use: the drivers of cards that are in use.
         families: the resource of each family.
         notes: the annotations of pods that say which devices they accept.
         inner_resources: by resource that only cards have: the family of these cards.
         marks: patterns of further resources by which nodes offer devices that no family counts; ``*`` for any end.
+        earlier: the drivers that were in use earlier, the latest first.
+        earlier_names: the resources by which pods requested the devices of their drivers of cards.
+        is_configured: whether the drivers are as HAMi's configuration says, and not only as its chart does.
     """
 
     def __init__(self, drivers: Iterable[AnyDriver], marks: tuple[str, ...] = ()) -> None:
-        self.drivers = tuple(drivers)
-        self.cards, self.whole = _sort_drivers(self.drivers)
+        self.drivers: tuple[AnyDriver, ...] = ()
         self.marks = marks
         self.families: list[str] = []
+        self._earlier: tuple[tuple[Hashable, tuple[AnyDriver, ...]], ...] = ()
+        self._key: Hashable = None
+        self.is_configured = False
         self._numbers: dict[str, int] = {}
-        self._drivers_of: list[tuple[int, ...]] = []
-        self._patterns = [one for driver in self.drivers for one in driver.resources if "*" in one]
+        self._use(tuple(drivers))
+
+    def take_up(self, drivers: tuple[AnyDriver, ...], key: Hashable) -> None:
+        """Use other drivers from now on; what pods hold is read by the earlier ones, too.
+
+        ``key``: drivers with equal keys read pods alike.
+
+        Raises:
+            BadInput: so many drivers have been in use by now that each node would take too much memory.
+        """
+        known = {one.name for one in self.drivers}
+        if len(known.union(one.name for one in drivers)) > DRIVERS_MAX:
+            problem = f"more than {DRIVERS_MAX} words have been in use since the scheduler has started; start it anew"
+            raise BadInput("iluvatars and vnpus", problem)
+        if key != self._key:
+            others = [one for one in self._earlier if one[0] not in {key, self._key}]
+            self._earlier = ((self._key, self._in_use), *others)[:_EARLIER_MAX]
+            self._key = key
+        self.is_configured = True
+        self._use(drivers)
+
+    def _use(self, drivers: tuple[AnyDriver, ...]) -> None:
+        fresh = {one.name: one for one in drivers}
+        known = [fresh.pop(one.name, one) for one in self.drivers]
+        self.drivers = (*known, *fresh.values())
+        self.cards, self.whole = _sort_drivers(self.drivers)
+        self.by_name: Mapping[str, CardDriver] = {one.name: one for one in self.cards.values()}
+        numbers = {one.name: i for i, one in enumerate(self.drivers)}
+        self.earlier = tuple(one for _, one in self._earlier)
+        self._in_use, self._order = drivers, tuple(numbers[one.name] for one in drivers)
+        in_use = {i: self.cards[i] for i in self._order if i in self.cards}
+        self.cards_in_use = tuple(in_use.values())
+        self._patterns = [one for driver in drivers for one in driver.resources if "*" in one]
         self.inner_resources: dict[str, str] = {
             resource: family
-            for driver in self.cards.values()
+            for driver in in_use.values()
             for family in driver.resources
             for resource in driver.inner_resources
         }
-        self.notes = frozenset(one for driver in self.cards.values() for one in driver.notes)
-        self._reads = [
-            _list_read(driver, self.cards.get(i)) for i, driver in enumerate(self.drivers)
-        ]
-        self._names = frozenset(one for read, _ in self._reads for one in read)
-        for driver in self.drivers:
-            self.add_families(one for one in driver.resources if "*" not in one)
+        self.notes = frozenset(one for driver in in_use.values() for one in driver.notes)
+        self._reads = [(i, *_list_read(self.drivers[i], self.cards.get(i))) for i in self._order]
+        self._names = frozenset(one for _, read, _ in self._reads for one in read)
+        self._drivers_of = [self._list_serving(one) for one in self.families]
+        self.add_families(one for driver in drivers for one in driver.resources if "*" not in one)
+        self.earlier_names = frozenset(
+            name
+            for before in self.earlier
+            for one in _sort_drivers(before)[0].values()
+            for name in one.resources
+        )
+        self._before = {
+            resource: numbers[one.name]
+            for before in reversed(self.earlier)
+            for one in before
+            for resource in one.resources
+            if numbers[one.name] in self.cards
+            and numbers[one.name] not in self._list_serving(resource)
+        }
+
+    def _list_serving(self, resource: str) -> tuple[int, ...]:
+        return tuple(i for i in self._order if allocates(self.drivers[i], resource))
 
     def find_family(self, resource: str) -> int:
         """Find the number of a family, -1 for none."""
@@ -78,8 +139,7 @@ class Devices:
             if resource not in self._numbers:
                 self._numbers[resource] = len(self.families)
                 self.families.append(resource)
-                served = (i for i, one in enumerate(self.drivers) if allocates(one, resource))
-                self._drivers_of.append(tuple(served))
+                self._drivers_of.append(self._list_serving(resource))
 
     def note_offered(self, resources: Iterable[str]) -> None:
         """Add the families that nodes offer by resources that only a pattern names."""
@@ -93,12 +153,46 @@ class Devices:
 
         ``read`` returns what is known of the node for a driver, by its number.
         """
+        before = self.find_earlier(self.families[family])
+        if before >= 0 and self.drivers[before].serves(read(before)):
+            return before
         served = (one for one in self._drivers_of[family] if self.drivers[one].serves(read(one)))
         return next(served, -1)
 
     def list_drivers(self, family: int) -> tuple[int, ...]:
         """List the numbers of the drivers of a family; the first one reads what pods request."""
         return self._drivers_of[family]
+
+    def find_earlier(self, resource: str) -> int:
+        """Find the driver of cards by whose earlier settings pods requested its cards by a resource; -1 for none."""
+        return self._before.get(resource, -1)
+
+    def has_cards(self, driver: int, family: int) -> bool:
+        """Whether the cards of a driver are in its pools of a family, which it does not only serve as an earlier one."""
+        return driver in self._drivers_of[family]
+
+    @property
+    def malformed_family(self) -> str:
+        """NVIDIA's family: pods with malformed requests may hold its cards; empty if there is none."""
+        return next((one for driver in self._in_use[:1] for one in driver.resources), "")
+
+    def is_family(self, resource: str) -> bool:
+        """Whether a resource requests devices of a family."""
+        return resource in self._numbers
+
+    def is_of_devices(self, resource: str) -> bool:
+        """Whether a resource requests devices of a family, or a part of them that only their driver reads."""
+        return resource in self._numbers or resource in self.inner_resources
+
+    def find_part(self, resource: str) -> tuple[int, int, int] | None:
+        """Find what a quota of a resource is about: the family, the figure of its cards, and how much of it is one unit."""
+        if (family := self.find_family(resource)) >= 0:
+            return family, c.SLOTS, 1
+        family = self.find_family(self.inner_resources.get(resource, ""))
+        for number in self._drivers_of[family] if family >= 0 else ():
+            if number in self.cards and resource in self.cards[number].parts:
+                return family, *self.cards[number].parts[resource]
+        return None
 
     def list_card_drivers(self, resource: str) -> list[CardDriver]:
         """List the drivers that allocate the devices of a family one by one."""
@@ -119,9 +213,9 @@ class Devices:
             return ()
         return tuple(
             ask
-            for number, driver in enumerate(self.drivers)
-            if self._may_read(*self._reads[number], named)
-            for ask in driver.read_requests(pod)
+            for number, read, patterns in self._reads
+            if self._may_read(read, patterns, named)
+            for ask in self.drivers[number].read_requests(pod)
             # The first driver of a family reads what is requested of the family.
             if self._find_reader(ask.family) == number
         )
@@ -136,7 +230,7 @@ class Devices:
         return any(fnmatchcase(one, mark) for mark in patterns for one in named)
 
     def _find_reader(self, family: str) -> int:
-        return next(i for i, one in enumerate(self.drivers) if allocates(one, family))
+        return next(i for i in self._order if allocates(self.drivers[i], family))
 
     def are_marked(self, labels: Texts, offered: Iterable[str]) -> bool:
         """Whether a node has devices by its labels or by what it offers, whether or not a family counts them."""
@@ -171,12 +265,17 @@ def _list_read(
 
 @lru_cache(maxsize=16)
 def make_drivers(label: str = names.HAMI_NODE_LABEL) -> tuple[AnyDriver, ...]:
-    """Make the drivers, the first choice of each node first; ``label`` as ``HamiCards`` takes it."""
+    """Make the drivers with the settings of HAMi's chart, as ``list_drivers``."""
+    return list_drivers(label, DeviceSettings())
+
+
+def list_drivers(label: str, settings: DeviceSettings) -> tuple[AnyDriver, ...]:
+    """List the drivers, the first choice of each node first; ``label`` as ``HamiCards`` takes it."""
     # The numbers of families follow the drivers: those of whole devices come before those of vendors.
-    kinds = vendors.list_drivers(CHART)
+    kinds = vendors.list_drivers(settings.config)
     shared = [one for one in kinds if not set(WHOLE).isdisjoint(one.resources)]
     whole = (WholeDevices(resource) for resource in WHOLE)
-    return HamiCards(label), *shared, *whole, *(one for one in kinds if one not in shared)
+    return HamiCards(label, settings), *shared, *whole, *(one for one in kinds if one not in shared)
 
 
 def make_devices(
@@ -187,65 +286,15 @@ def make_devices(
 
 
 def read_devices(config: Config) -> Devices:
-    """Make the table that the configuration describes."""
+    """Make the table that the configuration describes, before HAMi's own is known."""
     return make_devices(config.hami_node_label, config.gpu_resources)
 
 
-# For callers without a cluster: what drivers read and write on pods does not depend on the label.
-_DRIVERS = make_drivers()
-CARD_DRIVERS = tuple(driver for driver in _DRIVERS if isinstance(driver, CardDriver))
-_CARDS = {driver.name: driver for driver in CARD_DRIVERS}
 # The table with the default settings, to read what nodes report; no cluster owns it, so it never gets more families.
 DEFAULT_DEVICES: Devices = make_devices()
 # The resources by which pods request devices of families that are always there.
 FAMILIES = tuple(DEFAULT_DEVICES.families)
 # As ``Devices.inner_resources``.
 INNER_RESOURCES: dict[str, str] = DEFAULT_DEVICES.inner_resources
-_NAMES = frozenset({*FAMILIES, *INNER_RESOURCES})
-
-
-def is_of_devices(resource: str) -> bool:
-    """Whether a resource requests devices of a family, or a part of them that only their driver reads."""
-    return resource in _NAMES
-
-
-def is_family(resource: str) -> bool:
-    """Whether a resource requests devices of a family."""
-    return resource in FAMILIES
-
-
-def get_card_driver(driver: str) -> CardDriver:
-    """Return the driver of cards that a decision names."""
-    return _CARDS[driver]
-
-
-def write_answers(node: str, grants: Grants, now: int) -> PodMarks:
-    """Write down a decision as marks for the pod; ``now`` is in seconds since 1970."""
-    marks = PodMarks({}, {})
-    for grant in grants:
-        answer = _CARDS[grant.driver].write_answer(node, grant.slots, now, grant.of_pod)
-        marks.annotations.update(answer.annotations)
-        marks.labels.update(answer.labels)
-    return marks
-
-
-def are_answered(annotations: Texts, grants: Grants) -> bool:
-    """Whether the annotations are those of a pod that was bound with these devices."""
-    return all(_CARDS[one.driver].is_answered(annotations, one.slots) for one in grants)
-
-
-def is_served(annotations: Texts) -> bool:
-    """Whether a plugin has served, or has failed to serve, the pod of these annotations."""
-    return any(cards.is_served(annotations) for cards in _CARDS.values())
-
-
-def is_locked(annotations: Texts) -> bool:
-    """Whether a plugin of the node of these annotations is busy with a pod."""
-    return any(cards.is_locked(annotations) for cards in _CARDS.values())
-
-
-def sign_node(node: wire.Node, drivers: tuple[str, ...]) -> wire.Node:
-    """Return the node with the marks of the plugins of these drivers."""
-    for driver in drivers:
-        node = _CARDS[driver].sign_node(node)
-    return node
+# As ``Devices.by_name``.
+CARD_DRIVERS = DEFAULT_DEVICES.by_name

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from scheduler.api.door.decisions import Bind
-from scheduler.devices import table as devices
 from scheduler.disruption.group_units import Unit, is_core
 from scheduler.disruption.promises import Promises
 from scheduler.kernels import sparing as kernel
@@ -131,7 +130,9 @@ class Guard:
                 resource = cluster.nodes.resources.find(name)
                 if resource < 0:
                     continue
-                counted[resource, rows] |= ~managed if devices.is_family(name) else True
+                counted[resource, rows] |= (
+                    ~managed if cluster.nodes.devices.is_family(name) else True
+                )
         return counted
 
     def still_fits(self, unit: Unit) -> bool:

@@ -8,7 +8,6 @@ import numpy as np
 
 from scheduler.api.cards import list_uses
 from scheduler.api.times import read_time
-from scheduler.devices import table as devices
 from scheduler.disruption.cleared import Cost
 from scheduler.disruption.group_units import Unit, is_core
 from scheduler.disruption.units import find_costs
@@ -52,15 +51,15 @@ def find_hours(cluster: Cluster, entity: Entity, pods: Sequence[PodRecord]) -> d
         pod, seconds = pods[i], float(ran[i])
         if pod.checkpoint_seconds is not None:
             seconds = min(seconds, pod.checkpoint_seconds)
-        found[pod.uid] = _count_cards(pod) * seconds / _SECONDS_AN_HOUR
+        found[pod.uid] = _count_cards(cluster, pod) * seconds / _SECONDS_AN_HOUR
     return found
 
 
-def _count_cards(pod: PodRecord) -> float:
+def _count_cards(cluster: Cluster, pod: PodRecord) -> float:
     """Count the cards of a pod: of a shared one the part that it holds of its cores, all of it if it may use all."""
     if uses := list_uses(pod.claim):
         return sum(min(1.0, use.cores / _ALL_CORES) if use.cores else 1.0 for use in uses)
-    amounts = pod.template.requests.amounts
+    amounts, devices = pod.template.requests.amounts, cluster.nodes.devices
     return float(sum(amount for name, amount in amounts if devices.is_family(name)))
 
 

@@ -38,6 +38,7 @@ from scheduler.engine.owners_awaited import OwnersAwaited
 from scheduler.engine.questions.contract import Lookup, Question
 from scheduler.engine.queues import RESTORED, Queues
 from scheduler.engine.restoring import Knowledge
+from scheduler.engine.space_quotas import NamespaceQuotas
 from scheduler.modes.demand_tables import Counts
 from scheduler.shapes.policies import PolicyBook
 from scheduler.state.cluster import Cluster
@@ -101,15 +102,14 @@ class Engine:
             config, self._cluster, self._policies, admissions, is_shared=self._is_shared
         )
         self._kai = KaiQueues(config, self._cycle, self._pending, queued, self._pace.help)
+        self._spaces = NamespaceQuotas(self._cluster, self._cycle, self._pending, self._kai)
         self._keepers = {
             kinds.PODS.name: Keeper(self._see_pod, self._drop_pod, tuple),
             kinds.NODES.name: Keeper(
                 self._nodes.see_node, self._nodes.drop_node, lambda: self._cluster.nodes.rows
             ),
-            **keepers.make_table(
-                config, self._cluster, self._policies, self._pending, self._queues, self._kai
-            ),
-        }
+            **keepers.make_table(config, self._cluster, self._policies, self._pending, self._queues, self._kai, self._spaces),
+        }  # fmt: skip
         self._intake, self._held = Intake(), HeldGroups(self._cluster, self._pending)
         self._backfill = Backfill(self._cluster, self._cycle, self._pending, self._pace.promise)
         self._below = BelowMinimum(
@@ -119,15 +119,9 @@ class Engine:
         self._chores = Chores(self._cluster, self._cycle, self._pending, self._pace)
         self._forgetting = Forgetting(self._cluster, self._cycle, self._pace.forget)
         self._inside = Inside(
-            self._cluster,
-            self._policies,
-            self._pending,
-            self._cycle,
-            self._intake,
-            self._keepers,
-            self._queues.tenants,
-            self._kai.accounts,
-        )
+            self._cluster, self._policies, self._pending, self._cycle, self._intake, self._keepers, self._queues.tenants,
+            self._kai.accounts, self._spaces.ledger,
+        )  # fmt: skip
         self._first_lists = FirstLists(config.scheduler_names)
         self._deciding = Deciding(self._cluster.pauses)
         self._doors: dict[type[Any], Callable[[Any, float], Sequence[Note]]] = {
@@ -187,6 +181,7 @@ class Engine:
             return
         self._queues.work(now, allowance, outcome)
         self._pending.judge_again(self._queues.take_woken(), now)
+        self._spaces.wake(now)
         self._below.work(now, outcome)
         self._chores.work(now, allowance, outcome)
         self._kai.begin(now)
@@ -369,7 +364,7 @@ class Engine:
         self._chores.work_on_budgets()
         self._cycle.learn()
         promised = self._cluster.nominations.version
-        made = self._kai.schedule(batch, now, explain=self._explains)
+        made = self._spaces.schedule(batch, now, outcome, explain=self._explains)
         self._cluster.pauses.take()
         outcome.plans += made.plans
         self._backfill.note_plans(made.plans, now, outcome)

@@ -18,9 +18,11 @@ from scheduler.api.names import PeerKind
 from scheduler.api.storage import KINDS as STORAGE_KINDS
 from scheduler.api.storage import StorageObject
 from scheduler.config import Config
+from scheduler.engine.device_maps import DeviceMaps
 from scheduler.engine.kai_queues import KaiQueues
 from scheduler.engine.keeping import Keeper
 from scheduler.engine.queues import Queues
+from scheduler.engine.space_quotas import NamespaceQuotas
 from scheduler.errors import BadInput
 from scheduler.shapes import policies
 from scheduler.shapes.policies import PolicyBook
@@ -38,6 +40,7 @@ def make_table(
     pending: Pending,
     queues: Queues,
     of_kai: KaiQueues,
+    spaces: NamespaceQuotas,
 ) -> dict[str, Keeper]:
     """Make a keeper for each watched kind except pods and nodes, which the engine itself keeps."""
     return {
@@ -50,6 +53,10 @@ def make_table(
         kinds.BUDGETS.name: _keep_budgets(cluster),
         kinds.NAMESPACES.name: _keep_namespaces(cluster, book, pending, queues),
         kinds.POLICIES.name: _keep_policies(config, book, pending),
+        kinds.CONFIG_MAPS.name: DeviceMaps(
+            config, cluster, pending, spaces.ledger.recount
+        ).make_keeper(),
+        kinds.RESOURCE_QUOTAS.name: spaces.make_keeper(),
     }
 
 

@@ -14,12 +14,13 @@ from collections.abc import Sequence
 import msgspec
 from msgspec import structs
 
-from scheduler.api import names, wire
+from scheduler.api import names, steering, wire
 from scheduler.api.door import events
 from scheduler.api.door.decisions import Bind, Evict, Hold, Nominate, Outcome
 from scheduler.api.door.events import Event
 from scheduler.api.door.workload_decisions import QuotaDecision
 from scheduler.config import Config
+from scheduler.devices import settings
 from scheduler.telling import sayings
 
 FORMAT = 6
@@ -120,6 +121,11 @@ def drop_secrets(event: Event) -> Event:
             return events.Seen(
                 structs.replace(pod, metadata=_keep_read(pod.metadata), status=status)
             )
+        case events.Seen(steering.ConfigMap(data=dict(data)) as found):
+            read = {key: data[key] for key in sorted(settings.KEYS) if key in data}
+            return events.Seen(
+                structs.replace(found, metadata=_keep_read(found.metadata), data=read)
+            )
         case events.Seen(found):
             return events.Seen(structs.replace(found, metadata=_keep_read(found.metadata)))
     return event
@@ -129,7 +135,11 @@ def _keep_read(meta: wire.Meta) -> wire.Meta:
     annotations = meta.annotations
     if not annotations:
         return meta
-    read = {key: text for key, text in annotations.items() if key in _READ}
+    read = {
+        key: text
+        for key, text in annotations.items()
+        if key in _READ or key.startswith(settings.DOMAIN)
+    }
     return meta if len(read) == len(annotations) else structs.replace(meta, annotations=read)
 
 

@@ -11,13 +11,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from scheduler.api import kinds, wire
+import msgspec
+
+from scheduler.api import kinds, steering, wire
 from scheduler.api.door import events
 from scheduler.api.door.decisions import Outcome
 from scheduler.api.door.events import Event
 from scheduler.api.door.notes import Note
 from scheduler.config import Config
-from scheduler.devices import table as devices
+from scheduler.devices import answers
 from scheduler.engine import log
 from scheduler.engine.allowance import Allowance, Unlimited, Work
 from scheduler.engine.engine import Engine
@@ -31,6 +33,8 @@ _ORDER = {
     kind.name: i
     for i, kind in enumerate(reversed((*kinds.WATCHED, *kinds.OF_QUEUES, *kinds.OF_KAI)))
 }
+# How pods hold devices may hang on what configured them earlier, so that is told again as well.
+_MAPS_MAX = 16
 
 
 class Recorded(Engine):
@@ -43,6 +47,8 @@ class Recorded(Engine):
         self._version, self._write = version, write
         # For every present object, the line in which it was last seen.
         self._lines: dict[_Key, bytes] = {}
+        # The lines of the last ConfigMaps, by what these said; the last one that was seen comes last.
+        self._maps: dict[tuple[str, bytes], bytes] = {}
         self._write_head()
 
     def handle(self, event: Event, now: float) -> Sequence[Note]:
@@ -52,11 +58,21 @@ class Recorded(Engine):
         line = log.encode(log.Happened(now, log.drop_secrets(event)))
         self._write(line)
         key, is_there = _about(event)
-        if is_there:
+        if key[0] == kinds.CONFIG_MAPS.name:
+            self._note_map(event, line)
+        elif is_there:
             self._lines[key] = line
         else:
             self._lines.pop(key, None)
         return super().handle(event, now)
+
+    def _note_map(self, event: Event, line: bytes) -> None:
+        if isinstance(event, events.Seen) and isinstance(event.found, steering.ConfigMap):
+            said = kinds.make_key(event.found), msgspec.json.encode(event.found.data)
+            self._maps.pop(said, None)
+            self._maps[said] = line
+            if len(self._maps) > _MAPS_MAX:
+                del self._maps[next(iter(self._maps))]
 
     def _work(self, now: float, allowance: Allowance, outcome: Outcome) -> None:
         """Decide, and log the decision if there was anything to do.
@@ -94,6 +110,7 @@ class Recorded(Engine):
     def _objects(self) -> Iterator[Event]:
         """Yield all present objects, as they were last seen."""
         pods, nodes = self._cluster.pods, self._cluster.nodes
+        by_name = nodes.devices.by_name
         # Nodes on which their plugin wrote earlier, and has not written on what is seen of them now.
         were_signed = {
             facts.name: drivers
@@ -101,6 +118,8 @@ class Recorded(Engine):
             if facts and (drivers := self._cluster.registers.list_signed_before(row))
         }
         kept = sorted(self._lines, key=lambda key: (_ORDER[key[0]], _order(pods.get(key[1]))))
+        for line in self._maps.values():
+            yield log.decode_event(line)
         # Nobody sees these pods come, so they count as listed.
         streams = (*self.config.scheduler_names, "")
         for scheduler in streams:
@@ -111,7 +130,7 @@ class Recorded(Engine):
             event = log.decode_event(self._lines[key])
             match event:
                 case events.Seen(wire.Node() as node) if key[1] in were_signed:
-                    yield events.Seen(devices.sign_node(node, were_signed[key[1]]))
+                    yield events.Seen(answers.sign_node(by_name, node, were_signed[key[1]]))
             yield event
         for scheduler in filter(self._first_lists.is_complete, streams):
             yield events.ListEnds(kinds.PODS.name, scheduler)

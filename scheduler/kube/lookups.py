@@ -6,9 +6,12 @@ from collections.abc import Mapping
 
 from scheduler.api.door.decisions import Bind
 from scheduler.config import Config
+from scheduler.devices.admission.drafts import PodDraft
+from scheduler.devices.answers import Drivers
 from scheduler.engine.engine import Engine
-from scheduler.engine.questions.nodes import KnownNode
+from scheduler.engine.questions.nodes import CardDrivers, KnownNode
 from scheduler.engine.questions.pods import BindObjection, PodVersion
+from scheduler.engine.questions.space_quotas import SpaceQuotaExcess
 from scheduler.engine.questions.volumes import KnownClaim, KnownVolume, MovedDrivers
 from scheduler.kube.bind.volume_waits import ClusterLookups
 
@@ -26,6 +29,18 @@ class Lookups:
     def find_objection(self, bind: Bind) -> str:
         """Return why a decision may no longer be carried out; empty if it may."""
         return self._engine.ask(BindObjection(bind))
+
+    def get_drivers(self) -> Drivers:
+        """Return the drivers of cards by name."""
+        return self._engine.ask(CardDrivers())
+
+    def find_quota_excess(self, draft: PodDraft) -> str | None:
+        """Say which quota of its namespace a pod exceeds that is to be created; None for none.
+
+        Another thread calls it.
+        """
+        pod = draft.read_pod()
+        return None if pod is None else self._engine.ask(SpaceQuotaExcess(pod)) or None
 
     def get_labels(self, node: str) -> Mapping[str, str] | None:
         """Return the labels of a node; None if it does not exist."""

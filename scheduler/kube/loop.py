@@ -26,6 +26,7 @@ from scheduler.engine.questions.pods import (
 )
 from scheduler.kube import slices
 from scheduler.kube.bind.binder import Binder
+from scheduler.kube.device_maps import DeviceMapHands
 from scheduler.kube.evict.evictor import Evictor
 from scheduler.kube.inbox import Inbox
 from scheduler.kube.jobs.hands import JobHands
@@ -45,13 +46,14 @@ _IDLE_SECONDS = 1.0
 
 
 class Hands(NamedTuple):
-    """The parts that carry decisions out; None where no such queues are managed, and no jobs of theirs."""
+    """The parts that carry decisions out, or what follows from events; None where nothing like that is managed or read."""
 
     binder: Binder
     evictor: Evictor
     queues: QueueHands | None = None
     jobs: JobHands | None = None
     kai: KaiHands | None = None
+    device_maps: DeviceMapHands | None = None
 
 
 class _Decided(NamedTuple):
@@ -84,7 +86,7 @@ class Loop:
         recorder: Recorder | None = None,
     ) -> None:
         self._engine, self._inbox = inbox.engine, inbox
-        self._binder, self._evictor, self._queues, self._jobs, self._kai = hands
+        self._binder, self._evictor, self._queues, self._jobs, self._kai, self._device_maps = hands
         self._is_leading = is_leading
         self._reporter, self._tally, self._policy_status = reporter, tally, policy_status
         self._recorder = recorder
@@ -194,6 +196,8 @@ class Loop:
             self._jobs.hear(event)
         if self._kai is not None:
             self._kai.hear(event, noted)
+        if self._device_maps is not None:
+            self._device_maps.hear(noted)
         self._tell_binder(event)
 
     def _tell_binder(self, event: Event) -> None:
@@ -222,6 +226,8 @@ class Loop:
         clock = asyncio.get_running_loop().time
         # A list not yet handed in may hold pods on the very cards about to be allocated.
         may_decide = self._is_leading() and not self._inbox.lists_waiting
+        if self._device_maps is not None:
+            may_decide = may_decide and self._device_maps.is_read
         allowance = Slice(clock, self._find_room() if may_decide else 0)
         began = time.perf_counter() if self._engine.is_deciding else 0.0
         outcome = self._engine.decide(self._tally.clock(), allowance)

@@ -18,6 +18,7 @@ from scheduler.kube.bind.fence import Fence
 from scheduler.kube.bind.node_lock import NodeLock
 from scheduler.kube.bind.volumes import VolumeClaims
 from scheduler.kube.client import ApiClient
+from scheduler.kube.device_maps import DeviceMapHands
 from scheduler.kube.evict.evictor import Evictor, EvictPermit
 from scheduler.kube.inbox import Inbox
 from scheduler.kube.jobs.hands import JobHands
@@ -88,7 +89,11 @@ class Parts:
         self.inbox = Inbox(self.engine)
         has_queues, has_kai = config.queues.kueue, config.queues.kai is not None
         table = sources.make_table(
-            config.scheduler_names, config.pod_limits, with_queues=has_queues, with_kai=has_kai
+            config.scheduler_names,
+            config.pod_limits,
+            with_queues=has_queues,
+            with_kai=has_kai,
+            config_maps=config.config_maps,
         )
         self.rare = Rare(table, self.inbox.put)
         self._lookups = Lookups(self.engine, config)
@@ -118,11 +123,18 @@ class Parts:
         self.streams = [Stream(source, api, self.inbox.put) for source in raw]
         self.queues = self._make_queues(clock) if has_queues else None
         self.jobs = self._make_jobs(self.queues, clock) if self.queues is not None else None
+        self._admission = self._make_admission()
         self.webhook = self._make_webhook()
+        self.device_maps = DeviceMapHands(
+            self.reporter,
+            self.streams,
+            self._admission.follow if self._admission is not None else lambda _: None,
+            self.is_deciding,
+        )
         self.kai = self._make_kai(clock) if has_kai else None
         self.loop = Loop(
             self.inbox,
-            Hands(self.binder, self.evictor, self.queues, self.jobs, self.kai),
+            Hands(self.binder, self.evictor, self.queues, self.jobs, self.kai, self.device_maps),
             is_leading=self.is_deciding,
             reporter=self.reporter,
             tally=self._tally,
@@ -144,6 +156,7 @@ class Parts:
             kueue_namespace=config.queues.kueue_namespace if has_queues else "",
             with_kai=has_kai,
             webhook=config.webhook,
+            config_maps=config.config_maps,
         )
         self.rights = Rights(side_api, needed)
         signs = Signs(
@@ -185,14 +198,17 @@ class Parts:
         seconds = config.lock_timeout_seconds
         return Binder(
             BindWriters(
-                Binding(self.api, fence, self._lookups.get_version),
+                Binding(self.api, fence, self._lookups.get_version, self._lookups.get_drivers),
                 (
                     VolumeClaims(self.api, self._lookups.make_volume_lookups()),
                     NodeLock(self.api, schedulers=config.scheduler_names, timeout_seconds=seconds),
                 ),
             ),
             Permit(
-                self.lease.get_present_term, self._lookups.find_objection, self.reporter.quiet_pod
+                self.lease.get_present_term,
+                self._lookups.find_objection,
+                self.reporter.quiet_pod,
+                self._lookups.get_drivers,
             ),
             self._tally.note_report,
             in_flight=config.binds_in_flight,
@@ -232,18 +248,24 @@ class Parts:
         )
         return JobHands(self.api, ties)
 
+    def _make_admission(self) -> DeviceAdmission | None:
+        config = self.options.config
+        if config.device_webhook is None:
+            return None
+        settings = config.device_webhook.admission
+        settings = replace(settings, scheduler_names=config.scheduler_names)
+        return DeviceAdmission(settings, self._lookups.find_quota_excess)
+
     def _make_webhook(self) -> Webhook | None:
         options, config = self.options, self.options.config
-        served, settings = config.webhook, config.device_webhook
+        served = config.webhook
         if served is None:
             return None
         answers = Answers()
         if served.for_queues and self.jobs is not None:
             known = Known(self.jobs.is_managed, self.jobs.has_default_queue)
             answers = answers._replace(of_queues=known)
-        if settings is not None:
-            admission = replace(settings.admission, scheduler_names=config.scheduler_names)
-            answers = answers._replace(of_devices=DeviceAdmission(admission))
+        answers = answers._replace(of_devices=self._admission)
         return Webhook(served, options.access, options.host, answers)
 
     def _make_role_label(self) -> RoleLabel | None:
@@ -267,6 +289,7 @@ class Parts:
     def _begin_term(self) -> None:
         """Do what comes before the first decision of a term."""
         self.loop.mistakes.report_all()
+        self.device_maps.report_all()
         if self.queues is not None:
             self.queues.begin_term(is_listed=self.leading.is_listed_in_term())
         if self.kai is not None:

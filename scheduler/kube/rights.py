@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import msgspec
@@ -45,6 +46,7 @@ def list_needed(
     kueue_namespace: str = "",
     with_kai: bool = False,
     webhook: Served | None = None,
+    config_maps: Iterable[str] = (),
 ) -> list[Right]:
     """List every right that Evenkeel needs.
 
@@ -54,6 +56,7 @@ def list_needed(
         kueue_namespace: the namespace in which Kueue may run; empty: its queues are not managed.
         with_kai: whether KAI's queues are managed.
         webhook: the webhook that is served; None for none.
+        config_maps: the ConfigMaps that are read, as namespace/name.
     """
     rights = [
         *(_make_right(verb, kind) for kind in kinds.WATCHED for verb in ("list", "watch")),
@@ -78,6 +81,9 @@ def list_needed(
     if with_kai:
         rights += [_make_right(verb, kind) for kind in kinds.OF_KAI for verb in ("list", "watch")]
         rights += [_make_right("patch", kinds.KAI_QUEUES, part) for part in ("status", "")]
+    maps = kinds.CONFIG_MAPS.group, kinds.CONFIG_MAPS.plural, ""
+    for key in config_maps:
+        rights += [Right(verb, *maps, *kinds.split_key(key)) for verb in ("list", "watch")]
     if lease_namespace:
         leases = kinds.LEASES.group, kinds.LEASES.plural, "", lease_namespace
         rights += [Right(verb, *leases, lease_name) for verb in ("get", "update", "watch")]

@@ -67,6 +67,7 @@ class RunningParts:
         self._parts.leading.note_lists_begin()
         for stream in self._parts.streams:
             self._tasks.start(stream.run())
+        self._tasks.start(self._parts.device_maps.run())
 
     def run_rest(self) -> None:
         """Begin everything else, at the end of the start."""
@@ -130,8 +131,8 @@ class RunningParts:
         await self._lifeline.call(self._parts.lease.release(settled_reign=settled))
 
     async def _serve_webhook(self, webhook: Webhook) -> None:
-        if self._parts.jobs is not None:
-            # Before, it is not known which jobs have a queue.
+        if self._parts.jobs is not None or self._parts.options.config.config_maps:
+            # Before, it is not known which jobs have a queue, nor how devices are configured.
             await self.wait_for_lists()
         await webhook.run()
 

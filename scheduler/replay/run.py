@@ -22,12 +22,13 @@ from scheduler.api.door.decisions import Bind
 from scheduler.api.pods import templates
 from scheduler.api.times import write_time
 from scheduler.config import Config
-from scheduler.devices.table import write_answers
+from scheduler.devices.answers import write_answers
 from scheduler.engine.allowance import Unlimited
 from scheduler.engine.chores import PROMPT
 from scheduler.engine.engine import Engine
 from scheduler.engine.questions.contract import Readings
 from scheduler.engine.questions.measures import Fragments, OccupiedNodes, UseByNode
+from scheduler.engine.questions.nodes import CardDrivers
 from scheduler.engine.questions.waiting import Queue
 from scheduler.replay import demand, objects, workloads
 from scheduler.replay.experiment import (
@@ -243,7 +244,8 @@ class Replay:
         i, node = int(bind.uid), bind.node
         pod = self._make_pod(i, int(self._workload.pod[i]))
         if bind.devices:
-            answer = write_answers(node, bind.devices, int(at))
+            drivers = self.engine.ask(CardDrivers())
+            answer = write_answers(drivers, node, bind.devices, int(at))
             pod.metadata.annotations = {**(pod.metadata.annotations or {}), **answer.annotations}
         # Like pods share a spec.
         pod.spec = msgspec.structs.replace(pod.spec, node_name=node)

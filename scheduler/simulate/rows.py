@@ -7,8 +7,9 @@ from typing import Any
 
 from scheduler.api import wire
 from scheduler.api.door.decisions import Bind, Evict, Hold
-from scheduler.devices import table as devices
+from scheduler.devices import answers
 from scheduler.engine.engine import Engine
+from scheduler.engine.questions.nodes import CardDrivers
 from scheduler.engine.questions.pods import NamedPod, NominatedNode
 from scheduler.engine.questions.simulating import BeforeDecision, CardIndices, HeldCards
 from scheduler.engine.questions.waiting import Unplaced, WhatWaits
@@ -104,7 +105,8 @@ class Rows:
         row = self._make_row(pod, f"Successfully assigned {pod.key} to {bind.node}")
         row["node"] = bind.node
         if bind.devices:
-            answer = devices.write_answers(bind.node, bind.devices, self._now)
+            drivers = self._engine.ask(CardDrivers())
+            answer = answers.write_answers(drivers, bind.node, bind.devices, self._now)
             row["annotations"] = answer.annotations
             row["devices"] = [
                 {

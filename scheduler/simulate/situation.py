@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from scheduler.api import kai, kueue, names, wire
-from scheduler.api.door import events
+from scheduler.api.door import events, notes
 from scheduler.api.kinds import PODS
 from scheduler.api.queues.settings import KaiSettings, QueueSettings
 from scheduler.api.times import read_time, write_time
@@ -101,6 +101,17 @@ def prepare(
     return Situation(inventory, making, displaced, unlisted, [*remarks, *making.remarks], own)
 
 
+def _configure(engine: Engine, inventory: Inventory) -> None:
+    """Let an engine read the ConfigMaps that configure devices."""
+    for position, found in inventory.config_maps:
+        for note in engine.handle(events.Seen(found), 0.0):
+            if isinstance(note, notes.DeviceMapRead) and note.problem:
+                named = inventories.read_name(inventory.objects[position])
+                problem = BadInput("", note.problem)
+                inventory.keep_problem(InputProblem(position, named, problem))
+                inventory.refuse_mistakes()
+
+
 def make_engine(
     inventory: Inventory,
     config: Config,
@@ -111,11 +122,15 @@ def make_engine(
     """Make an engine that has seen all objects, and has decided nothing.
 
     Waiting pods with the names of other schedulers get our name; if ``only_ours``, those alone that are ``own``.
+
+    Raises:
+        InputProblem: strict, and a ConfigMap that configures devices has a mistake.
     """
     now = find_time(inventory)
     config = replace(config, queues=_switch_on(config.queues, inventory))
     engine = Engine(config, pace=PROMPT, is_shared=False)
     made, given = _part_workloads(inventory)
+    _configure(engine, inventory)
     for found in (
         *inventory.policies,
         *inventory.namespaces,

@@ -81,7 +81,7 @@ class Cluster:
         groups: which pods are decided about as one.
         ends: when pods on nodes will have ended.
         later: the room that is promised to a group for a later time.
-        stand_ins: pods that do not exist yet, for which workloads hold room.
+        records, stand_ins: how pods are read; pods that do not exist yet, for which workloads hold room.
         pauses: where a long decision may be left for a while.
         now: the time of the last event or decision, in seconds since 1970.
     """
@@ -110,7 +110,7 @@ class Cluster:
         self.roster.followers += (self.terms, self.storage)
         self.described = Changes()
         self.shaped = 0
-        self.demand = Demand()
+        self.demand = Demand(self.nodes.devices)
         self.nominations = Nominations(self._note_promised, self._note_leaving)
         self.lots = Lots()
         self.groups = Groups(
@@ -126,8 +126,8 @@ class Cluster:
         self.now = 0.0
         self.budgets = Budgets(self.roster.list_charged)
         self.roster.followers.append(self.budgets)
-        self._records = Records(schedulers, limits, self.nodes, groups.owners)
-        self.stand_ins = StandIns(self.roster, self._records)
+        self.records = Records(schedulers, limits, self.nodes, groups.owners)
+        self.stand_ins = StandIns(self.roster, self.records)
         self._trials: list[Trial] = []
 
     # Nodes.
@@ -250,11 +250,11 @@ class Cluster:
         uid = pod.metadata.uid
         old = self.pods.get(uid)
         if pod.status.phase in _FINISHED:
-            if uid not in self.groups.successes and (says := self._records.read_success(pod)):
+            if uid not in self.groups.successes and (says := self.records.read_success(pod)):
                 self.groups.note_success(uid, pod.metadata.name, says)
             self._drop_pod(uid)
             return None
-        new = self._records.make_record(pod, old)
+        new = self.records.make_record(pod, old)
         self._nominate(new, old)
         if old is None:
             self.demand.note_arrival(new.template, listed=listed)
@@ -277,7 +277,7 @@ class Cluster:
 
     def read_as_if(self, pod: wire.Pod) -> PodRecord:
         """Return the record that a pod with this spec would have; the cluster does not keep it."""
-        record = self._records.make_record(pod, self.pods.get(pod.metadata.uid))
+        record = self.records.make_record(pod, self.pods.get(pod.metadata.uid))
         # A pod's record keeps what its spec first said of storage, which cannot be changed; this pod may be another.
         return replace(record, volumes=volumes.read_volumes(pod))
 

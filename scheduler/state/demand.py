@@ -24,7 +24,7 @@ from scheduler.api.door.events import DemandRecalled
 from scheduler.api.pods import gpus
 from scheduler.api.pods.templates import PodTemplate, TolerationKey
 from scheduler.api.selectors import NodeTerm
-from scheduler.devices.table import is_of_devices
+from scheduler.devices.table import DEFAULT_DEVICES, Devices
 from scheduler.state.structures.tally import Tally
 
 # The resources for which a shape has a field.
@@ -96,12 +96,12 @@ def is_bound_by_name(template: PodTemplate) -> bool:
     return template.node_names is not None
 
 
-def read_shape(template: PodTemplate) -> DemandShape:
-    """Read the shape of a template."""
+def read_shape(template: PodTemplate, devices: Devices = DEFAULT_DEVICES) -> DemandShape:
+    """Read the shape of a template; ``devices`` knows which resources request devices."""
     asked = dict(template.requests.amounts)
     cpu, memory = asked.get(names.CPU, 0), asked.get(names.MEMORY, 0)
     if template.gpu is None:
-        return DemandShape(cpu, memory, others=_list_others(template))
+        return DemandShape(cpu, memory, others=_list_others(template, devices))
     ask = gpus.sum_up(template.gpu)
     return DemandShape(
         cpu,
@@ -112,7 +112,7 @@ def read_shape(template: PodTemplate) -> DemandShape:
         ask.cores,
         *_read_whereabouts(template),
         template.gpu.family,
-        _list_others(template),
+        _list_others(template, devices),
         ask.core_percent,
     )
 
@@ -130,14 +130,14 @@ def _read_whereabouts(template: PodTemplate) -> Whereabouts:
     )
 
 
-def _list_others(template: PodTemplate) -> tuple[tuple[str, int], ...]:
+def _list_others(template: PodTemplate, devices: Devices) -> tuple[tuple[str, int], ...]:
     """List what a pod asks beside CPU, memory and devices; nothing if it asks very much, as above."""
     if template.words > limits.LIGHT_WORDS:
         return ()
     return tuple(
         (name, amount)
         for name, amount in template.requests.amounts
-        if name not in _TOLD and not is_of_devices(name)
+        if name not in _TOLD and not devices.is_of_devices(name)
     )
 
 
@@ -148,7 +148,9 @@ class Demand:
         devices, plain: the histogram of pods with devices, and that of pods without.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, known: Devices = DEFAULT_DEVICES) -> None:
+        """``known`` knows which resources request devices."""
+        self._known = known
         self.devices: Tally[DemandShape] = Tally()
         self.plain: Tally[DemandShape] = Tally()
         self._seen: Counter[str] = Counter()
@@ -164,7 +166,7 @@ class Demand:
             return
         shape = self._shapes.get(template)
         if shape is None:
-            shape = self._shapes[template] = read_shape(template)
+            shape = self._shapes[template] = read_shape(template, self._known)
         if template.gpu is not None:
             self._seen[shape.family] += 1
         self._tally(template).note_arrival(shape, listed=listed)

@@ -55,6 +55,7 @@ class PodRecord(msgspec.Struct, gc=False, frozen=True):
         owned: what it is of the group that its owner may ask for; None for a pod without such an owner.
         run_seconds: for so long it runs at most, by what it says itself; None if it says nothing.
         checkpoint_seconds: so often it saves its work; None if it does not say so.
+        scopes, priority_class: which quotas of its namespace are about it, if it asks for devices.
     """
 
     uid: str
@@ -86,6 +87,8 @@ class PodRecord(msgspec.Struct, gc=False, frozen=True):
     owned: Membership | None = None
     run_seconds: float | None = None
     checkpoint_seconds: float | None = None
+    scopes: frozenset[str] = frozenset()
+    priority_class: str = ""
 
     @property
     def asks(self) -> told_cards.Asks:
@@ -133,4 +136,4 @@ def make_group_key(pod: PodRecord) -> tuple[object, ...]:
 
 def make_followed_key(pod: PodRecord) -> tuple[object, ...]:
     """Return everything that followers of charges count and that may change on a pod that stays on its node."""
-    return pod.namespace, pod.labels, pod.deleting, pod.given
+    return pod.namespace, pod.labels, pod.deleting, pod.given, pod.scopes

@@ -9,7 +9,7 @@ from weakref import WeakValueDictionary
 
 import msgspec
 
-from scheduler.api import limits, names, times, wire
+from scheduler.api import limits, names, space_quotas, times, wire
 from scheduler.api.cards import Grant, Grants
 from scheduler.api.groups import table as groups
 from scheduler.api.groups.definitions import Membership
@@ -18,12 +18,13 @@ from scheduler.api.limits import PodLimits
 from scheduler.api.pods import gpus, templates, volumes
 from scheduler.errors import BadInput, Mistake
 from scheduler.schema import columns as c
-from scheduler.state import told_cards
+from scheduler.state import held_asks, told_cards
 from scheduler.state.nodes import NodeTable
 from scheduler.state.pods import Life, PodRecord
 
 # A template is found by a digest of so many bytes of its key: a spec can be a megabyte.
 _KEY_BYTES = 20
+_NO_SCOPES: frozenset[str] = frozenset()
 
 
 class Records:
@@ -46,6 +47,10 @@ class Records:
         self._schedulers = {name: name for name in schedulers}
         self._limits, self._offered = limits, nodes.resources
         self._templates: WeakValueDictionary[bytes, templates.PodTemplate] = WeakValueDictionary()
+        # What pods ask that have kept what they asked before.
+        self._held: WeakValueDictionary[
+            tuple[templates.PodTemplate, held_asks.Asks], templates.PodTemplate
+        ] = WeakValueDictionary()
         self._arrivals = 0
 
     def make_record(self, pod: wire.Pod, old: PodRecord | None) -> PodRecord:
@@ -56,8 +61,10 @@ class Records:
         be read stands in ``problem``.
         """
         meta, spec = pod.metadata, pod.spec
-        template = self._intern_template(pod)
         node = spec.node_name or ""
+        template = self._intern_template(pod)
+        if node and self._devices.earlier:
+            template = self._keep_held(pod, template, old)
         problem = None if node else template.problem or limits.find_own_excess(pod, self._limits)
         # No container of a pod without a node has run, whatever the pod's status says.
         initialized = bool(node) and _has_initialized(pod, template)
@@ -104,6 +111,8 @@ class Records:
             owned=owned,
             run_seconds=run_seconds,
             checkpoint_seconds=checkpoint_seconds,
+            scopes=space_quotas.list_scopes(spec) if template.most else _NO_SCOPES,
+            priority_class=spec.priority_class_name if template.most else "",
         )
 
     def _read_claim(
@@ -161,6 +170,30 @@ class Records:
                 templates.make_template(pod, self._limits, self._devices)
             )
         return template
+
+    def forget_templates(self) -> None:
+        """Read each pod anew from now on: drivers read what pods ask in another way."""
+        self._templates.clear()
+
+    def _keep_held(
+        self, pod: wire.Pod, template: templates.PodTemplate, old: PodRecord | None
+    ) -> templates.PodTemplate:
+        """Return the template of a pod on a node with what the pod asked of devices when it came there."""
+        asks = templates.list_asks(template)
+        if old is not None and old.node == pod.spec.node_name:
+            before = old.template
+            if before.most and before.gpu is None and not asks:
+                return templates.give_most(template, before.most, before.most_of)
+            found = held_asks.join_asks(self._devices, templates.list_asks(before), asks)
+        else:
+            found = held_asks.find_asks(self._devices, pod, asks)
+        if found == asks:
+            return template
+        key = template, found
+        held = self._held.get(key)
+        if held is None:
+            held = self._held[key] = templates.give_asks(template, found)
+        return held
 
     def _keep_offered(self, template: templates.PodTemplate) -> templates.PodTemplate:
         """Keep only the resources that some node offers, if a template asks for more than the limits allow.

@@ -124,7 +124,9 @@ class Registers:
         told = facts.devices if facts and not facts.problem else None
         drivers = [self.devices.cards.get(plan.driver) for plan in plans]
         found = [
-            driver.list_cards(told[plan.driver].words) if driver and told else ()
+            driver.list_cards(told[plan.driver].words)
+            if driver and told and self.devices.has_cards(plan.driver, plan.family)
+            else ()
             for plan, driver in zip(plans, drivers, strict=True)
         ]
         gone = self._find_gone(

@@ -12,7 +12,6 @@ import numpy as np
 
 from scheduler.api.door.decisions import Barriers
 from scheduler.api.pods.templates import PodTemplate
-from scheduler.devices.table import INNER_RESOURCES
 from scheduler.plugins import barriers
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
@@ -78,9 +77,10 @@ class Changed:
             return None
         if not self.rows.size:
             return Barriers()
+        inner = self._cluster.nodes.devices.inner_resources
         for i, (resource, amount) in enumerate(template.requests.amounts, 1):
             # No node reports a driver's inner resources, and this check does not look at cards.
-            if resource not in INNER_RESOURCES and amount > self._free(resource):
+            if resource not in inner and amount > self._free(resource):
                 return barriers.make_shortage(i)
         if self._labels is None or not template.selector:
             return None

@@ -67,8 +67,15 @@ def _config(objects: dict[tuple[str, str], Json]) -> config.Config:
             ["--set=config.queues.kueue=true", "--set=webhook.enabled=true"],
         ),
         ("manifests/device-webhook", ["--set=deviceWebhook.enabled=true"]),
+        (
+            "manifests/hami-config",
+            [
+                "--set=config.hamiConfigMap=kube-system/hami-scheduler-device",
+                "--set=config.hamiPluginConfigMap=kube-system/hami-device-plugin",
+            ],
+        ),
     ],
-    ids=["beside", "in place", "queues", "webhook", "device webhook"],
+    ids=["beside", "in place", "queues", "webhook", "device webhook", "hami config"],
 )
 def test_the_chart_and_the_kustomization_are_the_same(
     folder: str, values: list[str], control_plane: ControlPlane, tmp_path: Path

@@ -47,7 +47,7 @@ def server(helm: None) -> Iterator[servers.Server]:  # noqa: ARG001 - builds it
         yield running
 
 
-async def _start(world: World) -> Operator:
+async def start(world: World) -> Operator:
     """Start a replica, and lead the API server to it: there is no network of Services here."""
     with suppress(Refused):
         await world.call("DELETE", f"{_SERVICES}/{_NAME}")
@@ -71,12 +71,13 @@ async def _start(world: World) -> Operator:
 async def _is_called(world: World) -> bool:
     """Whether the API server knows the webhook, and is answered."""
     with suppress(Refused):
-        made = await _create(world, pod("probe", limits={_MEM: 1}), dry=True)
+        made = await create(world, pod("probe", limits={_MEM: 1}), dry=True)
         return _GPU in made["spec"]["containers"][0]["resources"]["limits"]
     return False
 
 
-async def _create(world: World, made: Json, *, dry: bool = False, namespace: str = "default") -> Json:  # fmt: skip
+async def create(world: World, made: Json, *, dry: bool = False, namespace: str = "default") -> Json:  # fmt: skip
+    """Create a pod, or ask what it would become."""
     path = PODS.replace("default", namespace)
     made["metadata"]["namespace"] = namespace
     return await world.call("POST", path, made, **({"dryRun": "All"} if dry else {}))
@@ -84,7 +85,7 @@ async def _create(world: World, made: Json, *, dry: bool = False, namespace: str
 
 async def _is_refused(world: World, made: Json, *words: str) -> None:
     with pytest.raises(Refused) as refused:
-        await _create(world, made)
+        await create(world, made)
     for word in words:
         assert word in str(refused.value)
 
@@ -102,7 +103,7 @@ async def test_the_webhook(world: World) -> None:
     overhead = {"podFixed": {"cpu": "10m"}}
     await world.call("POST", _CLASSES, {"metadata": {"name": "nvidia"}, "handler": "nvidia", "overhead": overhead})  # fmt: skip
     await world.create(nodes.make_gpu_node("n-shared", cards=2))
-    operator = await _start(world)
+    operator = await start(world)
     await world.leads(operator)
     await _its_certificate_is_in_the_secret_and_trusted(world)
     async with world.agents():
@@ -123,30 +124,30 @@ async def _its_certificate_is_in_the_secret_and_trusted(world: World) -> None:
 
 
 async def _pods_with_devices_get_what_they_lack(world: World) -> None:
-    part = await _create(world, pod("part", limits={_MEM: 4000}, schedulerName=_DEFAULT))
+    part = await create(world, pod("part", limits={_MEM: 4000}, schedulerName=_DEFAULT))
     assert _read(part) == (names.SCHEDULER, [{_MEM: "4k", _GPU: "1"}])
     # Kubernetes' own plugins see what the webhook has written.
     assert part["spec"]["runtimeClassName"] == "nvidia"
     assert part["spec"]["overhead"] == {"cpu": "10m"}
     assert await world.bound("part") == ["n-shared"]
-    card = await _create(world, pod("card", limits={_GPU: 1}))
+    card = await create(world, pod("card", limits={_GPU: 1}))
     assert _read(card) == (names.SCHEDULER, [{_GPU: "1", _CORES: "100"}])
     assert await world.bound("card") == ["n-shared"]
     first = container("first", limits={_PERCENT: 50})
-    two = await _create(world, pod("two", containers=[container("plain")], initContainers=[first]), dry=True)  # fmt: skip
+    two = await create(world, pod("two", containers=[container("plain")], initContainers=[first]), dry=True)  # fmt: skip
     (init,) = two["spec"]["initContainers"]
     assert init["resources"]["limits"] == {_PERCENT: "50", _GPU: "1"}
 
 
 async def _pods_of_other_schedulers(world: World) -> None:
-    taken = await _create(world, pod("taken", limits={_MEM: 1}, schedulerName=_HAMI))
+    taken = await create(world, pod("taken", limits={_MEM: 1}, schedulerName=_HAMI))
     assert _read(taken) == (names.SCHEDULER, [{_MEM: "1", _GPU: "1"}])
-    plain = await _create(world, pod("plain", schedulerName=_HAMI))
+    plain = await create(world, pod("plain", schedulerName=_HAMI))
     assert plain["spec"]["schedulerName"] == names.SCHEDULER
     await world.bound("taken", "plain")
-    other = await _create(world, pod("other", limits={_MEM: 1}, schedulerName=_OTHER))
+    other = await create(world, pod("other", limits={_MEM: 1}, schedulerName=_OTHER))
     assert _read(other) == (_OTHER, [{_MEM: "1"}])
-    default = await _create(world, pod("default", schedulerName=_DEFAULT))
+    default = await create(world, pod("default", schedulerName=_DEFAULT))
     assert default["spec"]["schedulerName"] == _DEFAULT
 
 
@@ -158,7 +159,7 @@ async def _what_may_not_be_is_refused(world: World) -> None:
     await _is_refused(world, pod("bad", limits={_GPU: 1}, nodeName="n-shared"), "node assigned")
     await _is_refused(world, pod("bad", limits={_PERCENT: 101}), "500", _PERCENT, "within 0..100")
     harmless = container("good", securityContext=_PRIVILEGED)
-    await _create(world, pod("good", containers=[harmless], nodeName="n-shared"), dry=True)
+    await create(world, pod("good", containers=[harmless], nodeName="n-shared"), dry=True)
 
 
 async def _what_is_excluded_stays_as_it_is(world: World) -> None:
@@ -169,10 +170,10 @@ async def _what_is_excluded_stays_as_it_is(world: World) -> None:
         with suppress(Refused):
             await world.call("POST", f"{_NAMESPACES}/{namespace}/serviceaccounts", account)
         made = pod("x", limits={_MEM: 1}, schedulerName=_DEFAULT)
-        found = await _create(world, made, dry=True, namespace=namespace)
+        found = await create(world, made, dry=True, namespace=namespace)
         assert _read(found) == (_DEFAULT, [{_MEM: "1"}])
     labelled = pod("x", limits={_MEM: 1}, labels=ignore, schedulerName=_DEFAULT)
-    assert _read(await _create(world, labelled, dry=True)) == (_DEFAULT, [{_MEM: "1"}])
+    assert _read(await create(world, labelled, dry=True)) == (_DEFAULT, [{_MEM: "1"}])
 
 
 def _counts_reviews(found: dict[str, float]) -> bool:
@@ -189,9 +190,9 @@ async def _a_dead_webhook_blocks_only_pods_with_devices(world: World) -> None:
     first = container("first", limits={_MEM: 1})
     await _is_refused(world, pod("late", initContainers=[first]), "failed calling webhook")
     for i, scheduler in enumerate((_DEFAULT, names.SCHEDULER, _OTHER)):
-        await _create(world, pod(f"free-{i}", requests={"cpu": "1"}, schedulerName=scheduler))
+        await create(world, pod(f"free-{i}", requests={"cpu": "1"}, schedulerName=scheduler))
     # It cannot be taken over now, but it is let in.
-    kept = await _create(world, pod("kept", schedulerName=_HAMI))
+    kept = await create(world, pod("kept", schedulerName=_HAMI))
     assert kept["spec"]["schedulerName"] == _HAMI
-    other = await _create(world, pod("other-2", limits={_MEM: 1}, schedulerName=_OTHER))
+    other = await create(world, pod("other-2", limits={_MEM: 1}, schedulerName=_OTHER))
     assert json.dumps(other["spec"]["containers"][0]["resources"]["limits"]) == '{"' + _MEM + '": "1"}'  # fmt: skip

@@ -7,7 +7,7 @@ belongs to no node, and which pods on all nodes with the switch's label may get.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from scheduler.api import wire
 from scheduler.api.cards import Card, CardUse, Slots
@@ -28,6 +28,7 @@ class _Cards:
     notice = ("a driver of tests", "nothing is assumed")
     notes: frozenset[str] = frozenset()
     inner_resources: frozenset[str] = frozenset()
+    parts: Mapping[str, tuple[int, int]] = {}
     chooser = c.WALK
     lock: Lock | None = None
     names_models = False

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Sequence
 
 from scheduler.api import names
 from scheduler.api.cards import Slots, list_uses
-from scheduler.devices.table import get_card_driver
+from scheduler.devices.table import CARD_DRIVERS
 from scheduler.state import told_cards
 from scheduler.state.cluster import Cluster
 from scheduler.state.pods import Life as PodLife
@@ -56,7 +56,7 @@ class Followed(Registers):
         told = (
             ()
             if facts is None or facts.problem
-            else get_card_driver("HAMi").list_cards(facts.devices[0].words)
+            else CARD_DRIVERS["HAMi"].list_cards(facts.devices[0].words)
         )
         now = {card.id for card in told}
         before, lost = self.registered.get(row, set()), self.lost.get(row, {})

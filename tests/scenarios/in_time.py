@@ -15,7 +15,7 @@ from scheduler.api import kinds, wire
 from scheduler.api.door import events
 from scheduler.api.door.decisions import Outcome
 from scheduler.config import Config
-from scheduler.devices import table
+from scheduler.devices import answers, table
 from scheduler.engine.allowance import Unlimited
 from scheduler.engine.chores import Pace
 from scheduler.engine.engine import Engine
@@ -114,8 +114,8 @@ class Town:
             if self.pods[bind.uid].metadata.name not in self._held:
                 annotations = self.pods[bind.uid].metadata.annotations or {}
                 if bind.devices:
-                    annotations |= table.write_answers(
-                        bind.node, bind.devices, int(self.at)
+                    annotations |= answers.write_answers(
+                        table.CARD_DRIVERS, bind.node, bind.devices, int(self.at)
                     ).annotations
                 self.pods[bind.uid].metadata.annotations = annotations
                 self._is_bound(bind.uid, bind.node)

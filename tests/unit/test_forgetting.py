@@ -109,7 +109,7 @@ def test_what_was_kept_for_pods_is_forgotten_within_a_minute_after_they_are_gone
         engine.handle(events.Gone("Pod", uid), now)
     now = rest(engine, now)
     assert n_kept(engine) <= before
-    assert len(engine._cluster._records._templates) == 1
+    assert len(engine._cluster.records._templates) == 1
     assert engine.find_due(now) == float("inf")
 
 
@@ -122,7 +122,7 @@ def test_what_a_waiting_pod_said_before_is_forgotten_though_it_still_waits() -> 
         engine.handle(events.Seen(make.pod(name="e", **wishes(i))), now)
         engine.decide(now, Unlimited())
     rest(engine, now)
-    assert len(engine._cluster._records._templates) == 1
+    assert len(engine._cluster.records._templates) == 1
 
 
 def test_what_is_kept_for_pods_that_are_there_stays() -> None:

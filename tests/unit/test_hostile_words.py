@@ -56,7 +56,7 @@ def test_an_attack_leaves_nothing_behind(name: str) -> None:
         cluster.drop_pod(uid)
     cycle.boards._shapes.clear()
     gc.collect()
-    assert not len(cluster._records._templates)
+    assert not len(cluster.records._templates)
     assert not len(cluster.ledger.charges)
     assert not len(policies._answers)
     assert not len(cluster.demand._shapes)

@@ -22,6 +22,7 @@ from scheduler.api.door import events
 from scheduler.api.door.decisions import Bind
 from scheduler.api.groups.definitions import GroupKey
 from scheduler.config import Config
+from scheduler.devices.contract import CardDriver
 from scheduler.engine import questions
 from scheduler.engine.allowance import Unlimited
 from scheduler.engine.answers.table import ANSWERS
@@ -52,7 +53,13 @@ from scheduler.engine.questions.measures import (
     Totals,
     UseByNode,
 )  # fmt: skip
-from scheduler.engine.questions.nodes import DriverNotices, KnownNode, KnownNodes, NodeCounts
+from scheduler.engine.questions.nodes import (
+    CardDrivers,
+    DriverNotices,
+    KnownNode,
+    KnownNodes,
+    NodeCounts,
+)
 from scheduler.engine.questions.pods import (
     BindObjection,
     GovernedPods,
@@ -89,6 +96,7 @@ from scheduler.engine.questions.simulating import (
     PodsByGroup,
     SuitedNodes,
 )  # fmt: skip
+from scheduler.engine.questions.space_quotas import SpaceQuotaExcess, SpaceQuotaStates
 from scheduler.engine.questions.volumes import KnownClaim, KnownVolume, MovedDrivers
 from scheduler.engine.questions.waiting import (
     AllGroups,
@@ -146,6 +154,9 @@ def classes_in(answer: Any, seen: set[Any]) -> Iterator[type]:
 
 
 def is_frozen(one: type) -> bool:
+    if one is CardDriver:
+        # A driver is made once, and has nothing but what it was made with.
+        return True
     if dataclasses.is_dataclass(one):
         return bool(one.__dataclass_params__.frozen)  # type: ignore[attr-defined]
     if issubclass(one, msgspec.Struct):
@@ -240,7 +251,7 @@ def list_questions(engine: Engine, rng: random.Random) -> list[Question[Any]]:
         TypicalPods(()), FiguresBy(typical), JudgedNodes(), EmptyNodes(()), SharesOf(nodes[:-1]), DevicesOn(nodes[:-1]),
         GroupOfPods(),
         Departures(), Totals(), Devices(), Holds(), Stranded(), Fragments(demand), ChangedNodes(("cpu", "memory")), UseByNode(),
-        OccupiedNodes(), KnownNode(node), KnownNodes(), NodeCounts(), KnownPod(uid), KnownPods(), PodVersion(uid),
+        OccupiedNodes(), KnownNode(node), KnownNodes(), NodeCounts(), CardDrivers(), SpaceQuotaStates(), SpaceQuotaExcess(pod), KnownPod(uid), KnownPods(), PodVersion(uid),
         MissingKeys("Pod", uids[::2], names.SCHEDULER), NominatedNode(uid), GovernedPods(), MistakesOfWaiting(), MistakesOfGroups(), PodsByGroup(),
         SuitedNodes(pod), KnownClaim(("default", "none")), KnownVolume("none"), MovedDrivers(node),
         KnownQueues(), KnownWorkloads(), PodsOfWorkload("default/none"), KnownQueue("none"), WhyNoQuota("default/none"), WaitersOf("none", 9), QueuePath("a/b"), ChecksToPass("q", frozenset()), IsObjectInUse("ClusterQueue", "q"), StatusesOfQueues(), StatusesOfKaiQueues(), AllInKaiQueues(), UsageOfKaiQueues(), WhoGivesWay("default/none", 9, by_common=True),

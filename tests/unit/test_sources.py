@@ -71,7 +71,16 @@ def test_one_name_has_a_stream_of_its_pods_and_one_of_all_others() -> None:
         "rayjobs",
         "rayservices",
     ]
-    assert raw == ["pods-ours", "pods-others", "nodes", *peers, *storage, "budgets", *of_groups]
+    assert raw == [
+        "pods-ours",
+        "pods-others",
+        "nodes",
+        *peers,
+        *storage,
+        "budgets",
+        "resourcequotas",
+        *of_groups,
+    ]
 
 
 def test_several_names_have_a_stream_each_and_others_pods_leave_out_all_of_them() -> None:
@@ -142,6 +151,35 @@ def test_queues_are_watched_where_they_are_managed_and_cost_nothing_elsewhere() 
     assert [source.kind for source in of_kai[len(plain) :]] == [kinds.KAI_QUEUES]
 
 
+def test_a_config_map_is_read_by_itself_and_says_nothing_of_others() -> None:
+    """So a Role for its name is enough, and no other ConfigMap is ever seen."""
+    keys = "kube-system/hami-scheduler-device", "hami/device-plugin"
+    plain = sources.make_table(("a",), DEFAULT)
+    first, second = sources.make_table(("a",), DEFAULT, config_maps=keys)[len(plain) :]
+    assert (first.name, second.name) == ("configmaps", "configmaps-2")
+    assert first.find_path(first.kind) == "/api/v1/namespaces/kube-system/configmaps"
+    assert second.find_path(second.kind) == "/api/v1/namespaces/hami/configmaps"
+    assert first.params == {"fieldSelector": "metadata.name=hami-scheduler-device"}
+    needed = rights.list_needed("x", "x", config_maps=keys)
+    named = {one for one in needed if one.resource == "configmaps"}
+    assert {(one.verb, one.namespace, one.name) for one in named} == {
+        (verb, *key.split("/")) for verb in ("list", "watch") for key in keys
+    }
+    engine = Engine(Config(hami_config_map=keys[0], hami_plugin_config_map=keys[1]))
+    inbox = Inbox(engine)
+    found = [one.read(b'{"metadata":{"namespace":"%s","name":"%s"}}' % tuple(key.encode().split(b"/"))) for one, key in zip((first, second), keys, strict=True)]  # fmt: skip
+    for source, one in zip((first, second), found, strict=True):
+        inbox.put(source.make_page_event([one], is_first=True, is_last=True))
+    inbox.put(first.make_page_event([], is_first=True, is_last=True))
+    heard: list[events.Event] = []
+    while event := inbox.take_next():
+        engine.handle(event, 0.0)
+        heard.append(event)
+    assert [one for one in heard if isinstance(one, events.Gone)] == [
+        events.Gone("ConfigMap", keys[0])
+    ]
+
+
 def test_a_kind_of_queues_is_read_in_the_newest_version_that_is_served() -> None:
     newer, older = kinds.WORKLOADS.list_versions()
     assert newer.path == "/apis/kueue.x-k8s.io/v1beta2/workloads"
@@ -177,6 +215,7 @@ def test_the_manifests_give_every_right_that_is_needed() -> None:
         ("kai-queues", {"with_kai": True}),
         ("queues-webhook", {"webhook": Served(WebhookSettings(), True, False)}),
         ("device-webhook", {"webhook": Served(WebhookSettings(), False, True)}),
+        ("hami-config", {"config_maps": ("kube-system/hami-scheduler-device", "kube-system/x")}),
     ],
 )
 def test_what_queues_take_is_given_where_they_are_managed_and_nothing_else(
@@ -211,7 +250,7 @@ def test_the_manifests_let_nothing_be_listed_that_the_table_does_not_name() -> N
 
 def test_every_kind_that_is_watched_has_a_keeper_and_no_other() -> None:
     engine = Engine(Config())
-    kept = (*kinds.WATCHED, *kinds.OF_QUEUES, *kinds.OF_KAI)
+    kept = (*kinds.WATCHED, *kinds.OF_QUEUES, *kinds.OF_KAI, kinds.CONFIG_MAPS)
     assert set(engine._keepers) == {kind.name for kind in kept}
     for kind in kept:
         assert engine.ask(MissingKeys(kind.name, ())) == []

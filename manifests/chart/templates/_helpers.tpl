@@ -62,7 +62,8 @@ labels:
 {{- end -}}
 {{- if .Values.deviceWebhook.enabled -}}
 {{- $given := .Values.deviceWebhook -}}
-{{- $admission := dict "takeOver" $given.takeOver "forceOverwriteDefaultScheduler" $given.forceOverwriteDefaultScheduler "nvidia" $given.nvidia -}}
+{{- $admission := dict "takeOver" $given.takeOver "forceOverwriteDefaultScheduler" $given.forceOverwriteDefaultScheduler -}}
+{{- if not $config.hamiConfigMap -}}{{- $_ := set $admission "nvidia" $given.nvidia -}}{{- end -}}
 {{- $_ := set $config "deviceWebhook" (merge $admission $webhook) -}}
 {{- end -}}
 {{ toYaml $config }}
@@ -82,6 +83,12 @@ labels:
 {{- end -}}
 
 {{- define "evenkeel.deviceCondition" -}}
+{{- if .Values.config.hamiConfigMap -}}
+{{- /* HAMi's ConfigMap may name other resources at any time. */ -}}
+(object.spec.?containers.orValue([]) + object.spec.?initContainers.orValue([])).exists(one,
+one.?resources.?limits.orValue({}).exists(key, key.contains('/')) ||
+one.?resources.?requests.orValue({}).exists(key, key.contains('/')))
+{{- else -}}
 {{- $nvidia := .Values.deviceWebhook.nvidia -}}
 {{- $found := list -}}
 {{- range list $nvidia.resourceCountName $nvidia.resourceMemoryName $nvidia.resourceMemoryPercentageName $nvidia.resourceCoreName -}}
@@ -97,6 +104,7 @@ labels:
 'huawei.com/Ascend910A', 'huawei.com/Ascend910B2', 'huawei.com/Ascend910B3', 'huawei.com/Ascend910B4-1',
 'huawei.com/Ascend910B4', 'huawei.com/Ascend310P', 'huawei.com/Ascend910C'])
 .exists(key, key in one.?resources.?limits.orValue({}) || key in one.?resources.?requests.orValue({})))
+{{- end -}}
 {{- end -}}
 
 {{- define "evenkeel.schedulerNames" -}}

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from scheduler.api import kinds, names
+from scheduler.api.hami_config.maps import DeviceSettings
+from scheduler.api.hami_config.sections import Nvidia
 from scheduler.api.kinds import Kind
 from scheduler.api.queues.settings import WebhookSettings
 
@@ -41,6 +43,21 @@ class NvidiaAdmission:
     hides_cards: bool = False
 
 
+def _read_nvidia(section: Nvidia) -> NvidiaAdmission:
+    """Read what the webhook has to know from HAMi's configuration."""
+    return NvidiaAdmission(
+        count=section.cards,
+        memory=section.memory,
+        memory_percent=section.memory_percent,
+        cores=section.cores,
+        priority=section.priority,
+        default_count=section.default_count,
+        core_policy=section.core_policy or DEFAULT_POLICY,
+        runtime_class=section.runtime_class,
+        hides_cards=section.hides_cards,
+    )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdmissionSettings:
     """By what a pod is admitted.
@@ -56,6 +73,11 @@ class AdmissionSettings:
     overwrites_default: bool = True
     taken_over: tuple[str, ...] = ()
     nvidia: NvidiaAdmission = field(default_factory=NvidiaAdmission)
+
+
+def follow_devices(settings: AdmissionSettings, devices: DeviceSettings) -> AdmissionSettings:
+    """Return the settings with what devices are configured with."""
+    return replace(settings, nvidia=_read_nvidia(devices.config.nvidia))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,7 +18,7 @@ from scheduler.api.storage import Given, StorageObject
 # The objects of all kinds that are watched; each names its kind.
 Object = (
     wire.Pod | wire.Node | steering.PeerObject | steering.PodDisruptionBudget | steering.Namespace
-    | steering.BalancePolicy | StorageObject | objects.GroupObject | objects.TopologyObject | kueue.QueueObject
+    | steering.BalancePolicy | steering.ConfigMap | steering.ResourceQuota | StorageObject | objects.GroupObject | objects.TopologyObject | kueue.QueueObject
     | kai.Queue
 )  # fmt: skip
 

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from scheduler.api import wire
 from scheduler.api.groups.definitions import GroupKey
+from scheduler.api.hami_config.maps import DeviceSettings
 
 
 class Left(NamedTuple):
@@ -67,6 +69,34 @@ class QueueRead(NamedTuple):
     kind: str
     key: str
     generation: int
+    problem: str
+
+
+class DeviceMapRead(NamedTuple):
+    """A ConfigMap of HAMi's was read; ``problem`` says which key and field is wrong, and is empty if none is.
+
+    Attributes:
+        key: its namespace and name.
+        taken: what HAMi is configured with from now on; None if nothing has changed. Pods and nodes have to be seen again.
+    """
+
+    key: str
+    meta: wire.Meta
+    problem: str
+    taken: DeviceSettings | None = None
+
+
+class DeviceMapLeft(NamedTuple):
+    """A ConfigMap of HAMi's was deleted; what it said stays in force."""
+
+    key: str
+
+
+class SpaceQuotaRead(NamedTuple):
+    """A ResourceQuota was read; ``problem`` says which field is wrong, and is empty if none is."""
+
+    key: str
+    meta: wire.Meta
     problem: str
 
 
@@ -130,5 +160,8 @@ Note = (
     | PolicyJudged
     | PolicyLeft
     | QueueRead
+    | DeviceMapRead
+    | DeviceMapLeft
+    | SpaceQuotaRead
     | PluginFellSilent
 )

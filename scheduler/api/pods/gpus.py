@@ -12,6 +12,8 @@ from enum import IntEnum
 from typing import NamedTuple, Protocol
 
 from scheduler.api import limits, names, quantities, wire
+from scheduler.api.hami_config.chart import CHART
+from scheduler.api.hami_config.sections import Nvidia
 from scheduler.api.pods import requests
 from scheduler.errors import BadInput, Mistake
 
@@ -20,15 +22,8 @@ FULL_CORES = 100
 # A whole card in the unit in which cards are compared.
 WHOLE_MILLI = 1000
 MEMORY_MAX_MIB = 2**31 - 1
+_PERCENT = "percent of a card as a plain integer, 0..100"
 _TRUE = frozenset({"1", "t", "T", "TRUE", "true", "True"})
-
-
-_ALLOWED = {
-    names.GPU: "the number of cards as a plain integer",
-    names.GPU_MEMORY: "MiB per card as a plain integer, e.g. 16384 for 16 GiB",
-    names.GPU_MEMORY_PERCENT: "percent of a card as a plain integer, 0..100",
-    names.GPU_CORES: "percent of a card as a plain integer, 0..100",
-}
 
 
 class ContainerKind(IntEnum):
@@ -140,14 +135,17 @@ class CardTypes(Protocol):
     def nouse_types(self) -> tuple[str, ...]: ...  # noqa: D102
 
 
-def read_ask(pod: wire.Pod) -> GpuAsk | None:
+def read_ask(pod: wire.Pod, nvidia: Nvidia = CHART.nvidia) -> GpuAsk | None:
     """Read what the pod asks of NVIDIA's cards, whole or in shares; None when it asks none.
+
+    ``nvidia``: the resources by which it asks, and what holds for what it leaves out.
 
     Raises:
         BadInput: a figure is one that HAMi's device plugin could not serve.
     """
     slots = [
-        _read_container(kind, container, field) for kind, container, field in list_containers(pod)
+        _read_container(kind, container, field, nvidia)
+        for kind, container, field in list_containers(pod)
     ]
     if not any(slot.cards for slot in slots):
         return None
@@ -155,7 +153,7 @@ def read_ask(pod: wire.Pod) -> GpuAsk | None:
     is_several = sum(bool(slot.cards) for slot in slots) > 1
     called = tuple(container.name for _, container, _ in list_containers(pod)) if is_several else ()
     return GpuAsk(
-        family=names.GPU,
+        family=nvidia.cards,
         containers=tuple(slots),
         use_types=split_list(annotations.get(names.USE_TYPE, ""), upper=True),
         nouse_types=split_list(annotations.get(names.NOUSE_TYPE, ""), upper=True),
@@ -168,9 +166,9 @@ def read_ask(pod: wire.Pod) -> GpuAsk | None:
     )
 
 
-def read_asks(pod: wire.Pod) -> tuple[GpuAsk, ...]:
+def read_asks(pod: wire.Pod, nvidia: Nvidia = CHART.nvidia) -> tuple[GpuAsk, ...]:
     """Read what the pod asks of NVIDIA's cards, as ``read_ask``."""
-    ask = read_ask(pod)
+    ask = read_ask(pod, nvidia)
     return () if ask is None else (ask,)
 
 
@@ -192,15 +190,15 @@ def read_whole_ask(pod: wire.Pod, resource: str) -> GpuAsk | None:
     return GpuAsk(resource, tuple(slots)) if any(slot.cards for slot in slots) else None
 
 
-def find_most(pod: wire.Pod) -> tuple[ContainerAsk, ...]:
-    """Find the most that a pod with a malformed request may hold: its cards as whole ones.
+def find_most(pod: wire.Pod, resource: str = names.GPU) -> tuple[ContainerAsk, ...]:
+    """Find the most that a pod with a malformed request may hold: its cards, which it asks by a resource, as whole ones.
 
     HAMi lowers or ignores some figures that are refused here, so such pods may run on its nodes.
     """
     slots: list[ContainerAsk] = []
     for kind, container, field in list_containers(pod):
         try:
-            count = read_integer(container, names.GPU, field) or 0
+            count = read_integer(container, resource, field) or 0
         except BadInput:
             count = 0
         slots.append(ContainerAsk(kind, count, 0, WHOLE_CARD_PERCENT, FULL_CORES))
@@ -286,43 +284,52 @@ def list_containers(pod: wire.Pod) -> Iterator[tuple[ContainerKind, wire.Contain
             yield kind, container, f"spec.{section}[{i}].resources.limits"
 
 
-def _read_container(kind: ContainerKind, container: wire.Container, field: str) -> ContainerAsk:
-    count = read_integer(container, names.GPU, field)
-    mem = read_integer(container, names.GPU_MEMORY, field)
-    percent = read_integer(container, names.GPU_MEMORY_PERCENT, field)
-    cores = read_integer(container, names.GPU_CORES, field)
+def _read_container(
+    kind: ContainerKind, container: wire.Container, field: str, nvidia: Nvidia
+) -> ContainerAsk:
+    def read(resource: str, wanted: str) -> int | None:
+        return read_integer(container, resource, field, wanted) if resource else None
+
+    count = read(nvidia.cards, "the number of cards as a plain integer")
+    mem = read(nvidia.memory, _describe_memory(nvidia.factor))
+    percent = read(nvidia.memory_percent, _PERCENT)
+    cores = read(nvidia.cores, _PERCENT)
     if not count:
-        asked = [
-            name
-            for name, figure in (
-                (names.GPU_MEMORY, mem),
-                (names.GPU_MEMORY_PERCENT, percent),
-                (names.GPU_CORES, cores),
-            )
-            if figure
-        ]
+        figures = (nvidia.memory, mem), (nvidia.memory_percent, percent), (nvidia.cores, cores)
+        asked = [name for name, figure in figures if figure]
         if asked:
             raise BadInput(
                 f"{field}[{asked[0]}]",
-                f"requested without {names.GPU}: the kubelet calls the device plugin for {names.GPU} "
-                f"only, so add {names.GPU}: 1",
+                f"requested without {nvidia.cards}: the kubelet calls the device plugin for {nvidia.cards} "
+                f"only, so add {nvidia.cards}: 1",
             )
         return ContainerAsk(kind)
-    if mem is not None and mem > MEMORY_MAX_MIB:
+    factor = max(1, nvidia.factor)
+    if mem is not None and mem > MEMORY_MAX_MIB // factor:
         raise BadInput(
-            f"{field}[{names.GPU_MEMORY}]",
-            f"{mem} is more than {MEMORY_MAX_MIB} MiB: write {_ALLOWED[names.GPU_MEMORY]}",
+            f"{field}[{nvidia.memory}]",
+            f"{mem} is more than {MEMORY_MAX_MIB // factor}{'' if factor > 1 else ' MiB'}: "
+            f"write {_describe_memory(factor)}",
         )
     if percent is not None and percent > WHOLE_CARD_PERCENT:
-        raise BadInput(f"{field}[{names.GPU_MEMORY_PERCENT}]", f"{percent} is not within 0..100")
+        raise BadInput(f"{field}[{nvidia.memory_percent}]", f"{percent} is not within 0..100")
     whole = percent == WHOLE_CARD_PERCENT or (percent is None and mem is None)
     if cores is None:
-        cores = FULL_CORES if whole else 0
+        # HAMi's webhook adds all cores where whole cards are asked, if there is a resource for them.
+        cores = FULL_CORES if whole and nvidia.cores else nvidia.default_cores
     # HAMi lowers cores above a whole card, even for cards that are scaled up.
     cores = min(cores, FULL_CORES)
-    if not mem and not percent:
-        percent = WHOLE_CARD_PERCENT
-    return ContainerAsk(kind, count, mem or 0, 0 if mem else percent or 0, cores)
+    if mem:
+        return ContainerAsk(kind, count, mem * factor, 0, cores)
+    if not percent and nvidia.default_mib:
+        return ContainerAsk(kind, count, min(nvidia.default_mib, MEMORY_MAX_MIB), 0, cores)
+    return ContainerAsk(kind, count, 0, percent or WHOLE_CARD_PERCENT, cores)
+
+
+def _describe_memory(factor: int) -> str:
+    if factor > 1:
+        return f"units of {factor} MiB per card as a plain integer"
+    return "MiB per card as a plain integer, e.g. 16384 for 16 GiB"
 
 
 def _find_quantity(container: wire.Container, resource: str) -> str | int | float | None:
@@ -335,8 +342,12 @@ def _find_quantity(container: wire.Container, resource: str) -> str | int | floa
     return None
 
 
-def read_integer(container: wire.Container, resource: str, field: str) -> int | None:
+def read_integer(
+    container: wire.Container, resource: str, field: str, wanted: str = "a plain integer"
+) -> int | None:
     """Read a whole number that a container requests of a resource, from its limits or else its requests; None for none.
+
+    ``wanted``: what is allowed, in words.
 
     Raises:
         BadInput: it is no whole number.
@@ -353,7 +364,7 @@ def read_integer(container: wire.Container, resource: str, field: str) -> int | 
     if thousandths % 1000:
         raise BadInput(
             f"{field}[{resource}]",
-            f'"{raw}" is not allowed: write {_ALLOWED.get(resource, "a plain integer")}',
+            f'"{raw}" is not allowed: write {wanted}',
         )
     return thousandths // 1000
 

@@ -49,6 +49,7 @@ class PodTemplate:
         more: of a pod that asks for several families: this template as it asks for each of the others.
         most: what its containers may hold on cards of that family, empty for none; also of a malformed
             request.
+        most_of: the family of ``most`` where ``gpu`` is None.
         size: the size class of what it asks, see ``gpus.find_size``; -1 for none.
         share: the share of cards that it has if KAI has placed it, ``UNREADABLE`` if its annotations cannot be read, None
             for none. Evenkeel places no such pod.
@@ -86,6 +87,7 @@ class PodTemplate:
     problem: Mistake | None
     words: int
     offered: int = 0
+    most_of: str = names.GPU
 
     @property
     def family(self) -> str:
@@ -93,7 +95,7 @@ class PodTemplate:
         if self.gpu is not None:
             return self.gpu.family
         # Only a request for cards can be malformed and still be held.
-        return names.GPU if self.most else ""
+        return self.most_of if self.most else ""
 
     def list_by_family(self) -> tuple[PodTemplate, ...]:
         """List this template as it asks for each family of devices; at least the template itself."""
@@ -139,6 +141,10 @@ class DeviceReader(Protocol):
     def notes(self) -> frozenset[str]:
         """The annotations by which devices are chosen, beside those of every pod."""
 
+    @property
+    def malformed_family(self) -> str:
+        """The family of which a pod with a malformed request may hold devices."""
+
     def read_requests(self, pod: wire.Pod) -> tuple[gpus.GpuAsk, ...]:
         """Read what a pod asks of each family of devices.
 
@@ -151,6 +157,7 @@ class _Nvidia:
     """Reads what pods ask of NVIDIA's cards, for callers without drivers."""
 
     notes: frozenset[str] = frozenset()
+    malformed_family = names.GPU
 
     def read_requests(self, pod: wire.Pod) -> tuple[gpus.GpuAsk, ...]:
         return gpus.read_asks(pod)
@@ -171,12 +178,14 @@ def make_key(pod: wire.Pod, notes: frozenset[str] = frozenset()) -> bytes:
         spec.scheduling_gates,
         spec.scheduler_name,
         spec.scheduling_group,
+        spec.priority_class_name,
     )
     volumes = spec.volumes
     if volumes:
         spec.volumes = [wire.Volume(image=one.image) for one in volumes if one.image] or None
     spec.node_name, spec.priority, spec.scheduling_gates = None, 0, None
     spec.scheduler_name = spec.scheduling_group = None
+    spec.priority_class_name = ""
     encoded = _encoder.encode(spec)
     (
         spec.node_name,
@@ -184,6 +193,7 @@ def make_key(pod: wire.Pod, notes: frozenset[str] = frozenset()) -> bytes:
         spec.scheduling_gates,
         spec.scheduler_name,
         spec.scheduling_group,
+        spec.priority_class_name,
     ) = aside
     spec.volumes = volumes
     annotations = pod.metadata.annotations
@@ -216,7 +226,8 @@ def make_template(
         problem = problem or error.mistake
     problem = problem or next(filter(None, map(gpus.find_claim_excess, asks)), None)
     gpu = asks[0] if asks else None
-    most = gpu.containers if gpu else gpus.find_most(pod) if problem else ()
+    of = devices.malformed_family
+    most = gpu.containers if gpu else gpus.find_most(pod, of) if problem and of else ()
     # KAI refuses a pod that requests cards in both ways.
     share, refusal = (None, None) if gpu or most else _read_share(pod)
     spec = pod.spec
@@ -260,7 +271,41 @@ def make_template(
         unsupported=tuple(_list_unsupported(spec)),
         problem=problems[0] if problems else None,
         words=words,
+        most_of=of,
     )
+    return _add_more(template, asks)
+
+
+def list_asks(template: PodTemplate) -> tuple[gpus.GpuAsk, ...]:
+    """List what a pod asks of each family of devices."""
+    return tuple(part.gpu for part in template.list_by_family() if part.gpu is not None)
+
+
+def give_asks(template: PodTemplate, asks: tuple[gpus.GpuAsk, ...]) -> PodTemplate:
+    """Return a template that asks for these devices, one at least, and for nothing else of devices."""
+    first = asks[0]
+    return _add_more(
+        replace(
+            template,
+            gpu=first,
+            most=first.containers,
+            size=gpus.find_size(first),
+            more=(),
+            share=None,
+        ),
+        asks,
+    )
+
+
+def give_most(
+    template: PodTemplate, most: tuple[gpus.ContainerAsk, ...], family: str
+) -> PodTemplate:
+    """Return the template of a pod whose request is malformed, and that may hold so much of the devices of a family."""
+    return replace(template, most=most, most_of=family, share=None)
+
+
+def _add_more(template: PodTemplate, asks: tuple[gpus.GpuAsk, ...]) -> PodTemplate:
+    """Add what a template asks of each family after the first."""
     if len(asks) < 2:
         return template
     more = tuple(

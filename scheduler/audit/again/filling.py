@@ -74,7 +74,7 @@ def count_arrivals(parted: Parted, figures: Figures) -> int:
 
 
 def fill_up(
-    nodes: Sequence[wire.Node],
+    nodes: Sequence[replay.Given],
     parted: Parted,
     config: Config,
     modes: Sequence[Mode | None],

@@ -59,7 +59,7 @@ def count_orders(asked: int | None, n_pods: int, n_nodes: int, n_modes: int) -> 
 
 
 def replay_orders(
-    nodes: Sequence[wire.Node],
+    nodes: Sequence[replay.Given],
     parted: Parted,
     typical: Typical,
     config: Config,

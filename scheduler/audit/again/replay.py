@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from msgspec import structs
 
-from scheduler.api import wire
+from scheduler.api import steering, wire
 from scheduler.api.door import events
 from scheduler.api.placement import Mode
 from scheduler.config import Config
@@ -25,6 +25,8 @@ from scheduler.measure.figures import Figures
 from scheduler.measure.typical import Typical
 
 T = TypeVar("T")
+# What stays as it is.
+Given = wire.Node | steering.ConfigMap
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,14 +64,17 @@ def unbind_pods(pods: Iterable[wire.Pod], config: Config) -> list[wire.Pod]:
 
 
 def replay_pods(
-    nodes: Sequence[wire.Node],
+    nodes: Sequence[Given],
     staying: Sequence[wire.Pod],
     moving: Sequence[wire.Pod],
     own: Collection[str],
     typical: Typical,
     config: Config,
 ) -> Replayed:
-    """Place the unbound pods ``moving`` one after the other on the nodes with the pods ``staying``."""
+    """Place the unbound pods ``moving`` one after the other on the nodes with the pods ``staying``.
+
+    ``nodes``: the nodes, and before them what says how they are read.
+    """
     engine = Engine(config, pace=PROMPT, is_shared=False, explains=False)
     for node in nodes:
         engine.handle(events.Seen(node), 0.0)

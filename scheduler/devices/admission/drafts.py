@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from scheduler.api import quantities
+from scheduler.api import quantities, wire
 from scheduler.api.wire import Quantities, Resources, Wire
 from scheduler.errors import BadInput, join_lines
 
@@ -52,6 +52,7 @@ class _Pod(Wire):
 
 
 _DECODER = msgspec.json.Decoder(_Pod)
+_PODS = msgspec.json.Decoder(wire.Pod)
 
 
 class ContainerDraft:
@@ -145,6 +146,10 @@ class ContainerDraft:
         """Whether there is an environment variable of this name."""
         return name in self._new_env or any(one.name == name for one in self._env or ())
 
+    def list_limits(self) -> Quantities:
+        """List all limits, with those that were added."""
+        return {**self._limits, **self._new_limits}
+
     def add_env(self, name: str, value: str) -> None:
         """Add an environment variable, so that it has this value.
 
@@ -199,6 +204,7 @@ class PodDraft:
         except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
             raise BadInput("pod", f"cannot be read: {join_lines(error)}") from error
         self.namespace = namespace
+        self._raw = raw
         self.init_containers = _make_drafts(spec.init_containers, "/spec/initContainers")
         self.containers = _make_drafts(spec.containers, "/spec/containers")
         self._had = spec
@@ -207,6 +213,20 @@ class PodDraft:
         self.runtime_class = spec.runtime_class_name
         self._had_notes = found.metadata.annotations if found.metadata is not None else None
         self.annotations = dict(self._had_notes or {})
+
+    def read_pod(self) -> wire.Pod | None:
+        """Read the pod with the limits that it has after the changes; None if it is no pod that can be placed."""
+        try:
+            pod = _PODS.decode(self._raw)
+        except (msgspec.MsgspecError, UnicodeError, RecursionError):
+            return None
+        containers = [*(pod.spec.init_containers or ()), *pod.spec.containers]
+        for draft, container in zip(self.list_all_containers(), containers, strict=True):
+            limits = draft.list_limits()
+            requests = container.resources.requests if container.resources is not None else None
+            container.resources = Resources({**limits, **(requests or {})}, limits)
+        pod.metadata.namespace = self.namespace
+        return pod
 
     def list_all_containers(self) -> list[ContainerDraft]:
         """List all containers, those first that run first."""

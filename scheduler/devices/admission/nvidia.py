@@ -55,7 +55,7 @@ def _add_count(container: ContainerDraft, nvidia: NvidiaAdmission) -> bool:
     if container.has_limit(nvidia.count):
         return True
     parts = nvidia.cores, nvidia.memory, nvidia.memory_percent
-    if nvidia.default_count and any(map(container.has_limit, parts)):
+    if nvidia.count and nvidia.default_count and any(map(container.has_limit, parts)):
         container.add_limit(nvidia.count, nvidia.default_count)
         return True
     return False

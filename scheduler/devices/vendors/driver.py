@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec import structs
 
@@ -12,6 +12,7 @@ from scheduler.api.pods.gpus import GpuAsk
 from scheduler.devices.contract import NodeReading, PodMarks, Texts, Words
 from scheduler.devices.vendors.requests import read_request
 from scheduler.devices.vendors.vendor import Answer, Vendor, list_registered, read_register
+from scheduler.schema import columns as c
 
 _DONE = frozenset({names.BIND_SUCCESS, names.BIND_FAILED})
 
@@ -29,6 +30,8 @@ class VendorCards:
             f"resources {', '.join(filter(None, (vendor.cards, vendor.memory, vendor.cores)))}",
         )
         self.inner_resources = frozenset(filter(None, (vendor.memory, vendor.cores)))
+        named = (vendor.memory, (c.MIB, vendor.mib)), (vendor.cores, (c.CORES, 1))
+        self.parts: Mapping[str, tuple[int, int]] = {name: part for name, part in named if name}
         self.notes = vendor.notes
         self.chooser, self.lock = vendor.chooser, vendor.lock
         self.names_models = vendor.names_models or vendor.needs_models

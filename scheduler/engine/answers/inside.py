@@ -10,6 +10,7 @@ from scheduler.engine.intake import Intake
 from scheduler.engine.keeping import Keeper
 from scheduler.shapes.policies import PolicyBook
 from scheduler.state.cluster import Cluster
+from scheduler.state.space_quotas import SpaceQuotas
 from scheduler.tenancy.kai.accounts import Accounts
 from scheduler.tenancy.tenants import Tenants
 from scheduler.waiting.pending import Pending
@@ -24,6 +25,7 @@ class Inside(NamedTuple):
         keepers: who keeps the objects of each kind, by its name.
         tenants: the queues, with those who wait in them and those who have quota.
         shares: the accounts of KAI's queues.
+        spaces: the quotas of devices by namespace.
     """
 
     cluster: Cluster
@@ -34,3 +36,4 @@ class Inside(NamedTuple):
     keepers: Mapping[str, Keeper]
     tenants: Tenants
     shares: Accounts
+    spaces: SpaceQuotas

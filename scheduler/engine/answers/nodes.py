@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from scheduler.devices.contract import CardDriver
 from scheduler.engine.answers.inside import Inside
 from scheduler.engine.questions import nodes as ask
 from scheduler.state import checks
@@ -32,5 +33,12 @@ def list_notices(inside: Inside, question: ask.DriverNotices) -> tuple[ask.Drive
     return tuple(
         ask.DriverNotice(driver.name, *driver.notice)
         for number, driver in registers.devices.cards.items()
-        if facts is not None and facts.devices[number].is_told
+        if facts is not None
+        and facts.devices[number].is_told
+        and not registers.devices.is_configured
     )
+
+
+def list_drivers(inside: Inside, _: ask.CardDrivers) -> Mapping[str, CardDriver]:
+    """The drivers of cards."""
+    return inside.cluster.registers.devices.by_name

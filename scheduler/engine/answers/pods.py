@@ -55,7 +55,9 @@ def find_missing(inside: Inside, question: ask.MissingKeys) -> list[str]:
     """Keys of known objects that are not among those present."""
     kind, present, scheduler = question.kind, question.present, question.scheduler
     if kind != kinds.PODS.name:
-        return [key for key in inside.keepers[kind].get_keys() if key not in present]
+        # Where a stream has one object, it says nothing of others.
+        keys = (key for key in inside.keepers[kind].get_keys() if scheduler in {"", key})
+        return [key for key in keys if key not in present]
     known = inside.cluster.pods
     missing = inside.cluster.list_missing(present, scheduler)
     # Stand-ins are in no list: they do not exist yet.

@@ -15,6 +15,7 @@ from scheduler.engine.answers import (
     queue_statuses,
     queues,
     simulating,
+    space_quotas,
     volumes,
     waiting,
 )
@@ -27,6 +28,7 @@ from scheduler.engine.questions import nodes as of_nodes
 from scheduler.engine.questions import pods as of_pods
 from scheduler.engine.questions import queues as of_queues
 from scheduler.engine.questions import simulating as of_simulating
+from scheduler.engine.questions import space_quotas as of_spaces
 from scheduler.engine.questions import volumes as of_volumes
 from scheduler.engine.questions import waiting as of_waiting
 from scheduler.engine.questions.contract import Question
@@ -71,6 +73,9 @@ ANSWERS: Mapping[type[Question[Any]], Callable[[Inside, Any], Any]] = {
     of_nodes.KnownNodes: nodes.list_nodes,
     of_nodes.NodeCounts: nodes.count_nodes,
     of_nodes.DriverNotices: nodes.list_notices,
+    of_nodes.CardDrivers: nodes.list_drivers,
+    of_spaces.SpaceQuotaStates: space_quotas.list_states,
+    of_spaces.SpaceQuotaExcess: space_quotas.find_excess,
     of_volumes.KnownClaim: volumes.find_claim,
     of_volumes.KnownVolume: volumes.find_volume,
     of_volumes.MovedDrivers: volumes.find_moved,

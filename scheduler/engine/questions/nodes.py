@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from scheduler.devices.contract import CardDriver
 from scheduler.engine.questions.contract import Fact, Lookup
 from scheduler.state.nodes import NodeFacts
 
@@ -42,3 +43,7 @@ class DriverNotices(Fact[tuple[DriverNotice, ...]], frozen=True):
     """What there is to say of the drivers whose devices a node reports."""
 
     node: str
+
+
+class CardDrivers(Fact[Mapping[str, CardDriver]], frozen=True):
+    """The drivers that allocate devices one by one, by their names; also those that are not in use any more."""

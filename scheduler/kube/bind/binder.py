@@ -16,7 +16,9 @@ import structlog
 from scheduler.api import wire
 from scheduler.api.door.decisions import Bind
 from scheduler.api.door.events import BindDone, BindFailed, PluginSilent
-from scheduler.devices import table as devices
+from scheduler.devices import answers
+from scheduler.devices.answers import Drivers
+from scheduler.devices.table import CARD_DRIVERS
 from scheduler.errors import ApiError
 from scheduler.kube.bind.binding import Binding, Fate
 from scheduler.kube.bind.crew import Crew
@@ -47,11 +49,13 @@ class Permit(NamedTuple):
         find_objection: says why a decision may no longer be carried out; empty when it may. The API server itself
             accepts a node that does not exist.
         quiet_pod: waits, before the bind of the pod with this uid, until no other write on the pod is under way.
+        get_drivers: gives the drivers of cards by name.
     """
 
     get_term: Callable[[], int]
     find_objection: Callable[[Bind], str]
     quiet_pod: Callable[[str], Awaitable[None]]
+    get_drivers: Callable[[], Drivers] = lambda: CARD_DRIVERS
 
 
 class BindWriters(NamedTuple):
@@ -105,7 +109,8 @@ class Binder:
     def submit_binds(self, binds: Sequence[Bind], pods: Mapping[str, PodRecord]) -> None:
         """Queue the binds of one plan; ``pods`` by uid."""
         term, now = self._permit.get_term(), _now()
-        jobs = [Job(bind, pods[bind.uid], term, now) for bind in binds]
+        drivers = self._permit.get_drivers()
+        jobs = [Job(bind, pods[bind.uid], term, now, drivers=drivers) for bind in binds]
         for job in jobs:
             job.others = jobs if len(jobs) > 1 else ()
             self._open.add_job(job)
@@ -156,7 +161,7 @@ class Binder:
 
     def see_pod(self, pod: wire.Pod) -> None:
         """Watch for the plugin's answer on pods whose cards are being allocated."""
-        if devices.is_served(pod.metadata.annotations or {}):
+        if answers.is_served(self._permit.get_drivers(), pod.metadata.annotations or {}):
             node = pod.spec.node_name or ""
             self._apply(self._turns.note_answer(pod.metadata.uid, node, _now()))
 
@@ -166,7 +171,7 @@ class Binder:
         for job in self._turns.list_waiting(name):
             if why := self._permit.find_objection(job.bind):
                 self._apply(self._turns.withdraw_job(job, why))
-        if not devices.is_locked(node.metadata.annotations or {}):
+        if not answers.is_locked(self._permit.get_drivers(), node.metadata.annotations or {}):
             self._apply(self._turns.note_unlocked(name))
 
     def note_node_gone(self, name: str) -> None:

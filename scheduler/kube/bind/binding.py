@@ -18,7 +18,9 @@ import structlog
 
 from scheduler.api import kinds
 from scheduler.api.door.decisions import Bind
-from scheduler.devices import table as devices
+from scheduler.devices import answers as marks
+from scheduler.devices.answers import Drivers
+from scheduler.devices.table import CARD_DRIVERS
 from scheduler.errors import ApiError
 from scheduler.kube import answers, client, pod_status, wall_clock
 from scheduler.kube.bind.fence import Fence, Gate, Target, is_closed
@@ -48,10 +50,18 @@ class Binding:
         api: the API server.
         fence: makes tries impossible whose answers were lost.
         get_version: gives the version of a pod by its uid, as last seen; empty when the pod is gone.
+        get_drivers: gives the drivers of cards by name.
     """
 
-    def __init__(self, api: ApiClient, fence: Fence, get_version: Callable[[str], str]) -> None:
+    def __init__(
+        self,
+        api: ApiClient,
+        fence: Fence,
+        get_version: Callable[[str], str],
+        get_drivers: Callable[[], Drivers] = lambda: CARD_DRIVERS,
+    ) -> None:
         self._api, self._fence, self._get_version = api, fence, get_version
+        self._get_drivers = get_drivers
 
     async def settle_bind(
         self,
@@ -95,7 +105,7 @@ class Binding:
                     await self._api.request(
                         "POST",
                         f"{pod_status.get_path(pod)}/binding",
-                        body=_make_body(bind, pod, version),
+                        body=_make_body(bind, pod, version, self._get_drivers()),
                     )
             except ApiError as error:
                 message = str(error)
@@ -104,7 +114,7 @@ class Binding:
                 fate = _get_fate_after(error, is_unknown=bool(version_in_doubt))
                 if answers.is_conflict(error):
                     found = await self._read_pod(pod, note_doubt)
-                    fate = _get_fate(found, bind)
+                    fate = _get_fate(found, bind, self._get_drivers())
                     version_read = found["metadata"]["resourceVersion"] if found else ""
                     has_changed = version_read != version
                     version_in_doubt = "" if version_read != version_in_doubt else version_in_doubt
@@ -121,7 +131,7 @@ class Binding:
     ) -> Fate:
         """Find out what became of a bind that may have been sent; after that, no try of it lands any more."""
         found = await self._read_pod(pod, note_doubt)
-        fate = _get_fate(found, bind)
+        fate = _get_fate(found, bind, self._get_drivers())
         if found is None or fate != Fate.OPEN:
             return fate
         return await self._seal_pod(bind, pod, found["metadata"]["resourceVersion"], note_doubt)
@@ -136,7 +146,8 @@ class Binding:
             return note_doubt()
 
         target = Target(pod.namespace, pod.name, pod.uid, version)
-        return _get_fate(await self._fence.seal_pod(target, note_trouble), bind)
+        found = await self._fence.seal_pod(target, note_trouble)
+        return _get_fate(found, bind, self._get_drivers())
 
     async def _read_pod(
         self, pod: PodRecord, note_doubt: Callable[[], Gate]
@@ -167,7 +178,7 @@ def _get_fate_after(error: ApiError, *, is_unknown: bool) -> Fate:
     return Fate.OPEN if is_unknown or answers.is_transient(error) else Fate.REFUSED
 
 
-def _get_fate(found: dict[str, Any] | None, bind: Bind) -> Fate:
+def _get_fate(found: dict[str, Any] | None, bind: Bind, drivers: Drivers) -> Fate:
     if found is None:
         return Fate.GONE
     if not is_closed(found):
@@ -177,15 +188,15 @@ def _get_fate(found: dict[str, Any] | None, bind: Bind) -> Fate:
         # It is being deleted: no bind can land, and nothing failed.
         return Fate.GONE
     notes = found["metadata"].get("annotations") or {}
-    is_ours = node == bind.node and devices.are_answered(notes, bind.devices)
+    is_ours = node == bind.node and marks.are_answered(drivers, notes, bind.devices)
     return Fate.DONE if is_ours else Fate.REFUSED
 
 
-def _make_body(bind: Bind, pod: PodRecord, version: str) -> bytes:
+def _make_body(bind: Bind, pod: PodRecord, version: str, drivers: Drivers) -> bytes:
     metadata: dict[str, object] = {"name": pod.name, "uid": pod.uid, "resourceVersion": version}
     if bind.devices:
         now = int(wall_clock.now().timestamp())
-        answer = devices.write_answers(bind.node, bind.devices, now)
+        answer = marks.write_answers(drivers, bind.node, bind.devices, now)
         metadata["annotations"] = answer.annotations
         if answer.labels:
             metadata["labels"] = answer.labels

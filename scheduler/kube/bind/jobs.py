@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from scheduler.api.door.decisions import Bind
-from scheduler.devices import table as devices
+from scheduler.devices.answers import Drivers
 from scheduler.devices.contract import Lock
+from scheduler.devices.table import CARD_DRIVERS
 from scheduler.state.pods import PodRecord
 
 
@@ -124,6 +125,7 @@ class Job:
         has_turn: whether it is the job's turn before the node.
         others: the jobs of the same plan, which stands or falls as a whole.
         locked_at: the time that it wrote, or tried to write, into the locks of the node; empty before.
+        drivers: the drivers of cards by name.
     """
 
     bind: Bind
@@ -138,6 +140,7 @@ class Job:
     has_turn: bool = False
     others: Sequence[Job] = ()
     locked_at: str = ""
+    drivers: Drivers = field(default_factory=lambda: CARD_DRIVERS)
 
     @property
     def uid(self) -> str:
@@ -156,7 +159,7 @@ class Job:
 
     def list_locks(self) -> list[Lock]:
         """List the locks of the node that the pod needs."""
-        drivers = (devices.get_card_driver(grant.driver) for grant in self.bind.devices)
+        drivers = (self.drivers[grant.driver] for grant in self.bind.devices)
         return list(dict.fromkeys(one.lock for one in drivers if one.lock is not None))
 
 

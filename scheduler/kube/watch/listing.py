@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from scheduler.api import kinds, wire
+from scheduler.api import kinds, steering, wire
 from scheduler.api.kinds import Kind
 from scheduler.api.limits import DEFAULT, PodLimits
 from scheduler.api.pods import bounded
@@ -208,6 +208,29 @@ async def read_nodes_and_pods(access: Access) -> tuple[list[wire.Node], list[wir
     finally:
         await api.close()
     return nodes, pods
+
+
+async def read_config_maps(access: Access, keys: Iterable[str]) -> list[steering.ConfigMap]:
+    """Read these ConfigMaps, by namespace/name, as far as they exist.
+
+    Raises:
+        ApiError: as ``read_nodes_and_pods``.
+    """
+    kind, found = kinds.CONFIG_MAPS, []
+    api = ApiClient(access, connections=1)
+    try:
+        for key in keys:
+            namespace, name = kinds.split_key(key)
+            try:
+                body = await api.get(kind.find_path(name, namespace))
+            except ApiError as error:
+                if not answers.is_not_found(error):
+                    raise
+            else:
+                found.append(msgspec.convert({**body, "kind": kind.name}, steering.ConfigMap))
+    finally:
+        await api.close()
+    return found
 
 
 async def read_items(api: ApiClient, path: str, read: Read[T]) -> list[T]:

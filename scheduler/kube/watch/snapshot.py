@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -39,8 +40,10 @@ class Snapshot:
     unlisted: dict[str, str] = field(default_factory=dict)
 
 
-async def read_snapshot(access: Access) -> Snapshot:
+async def read_snapshot(access: Access, config_maps: Iterable[str] = ()) -> Snapshot:
     """Read each kind as of one moment. Needs the right to list nodes and pods; other kinds are read if they may be listed.
+
+    ``config_maps``: the ConfigMaps that are read as well, as namespace/name.
 
     Raises:
         ApiError: nodes or pods are refused, or the API server could not be reached.
@@ -53,6 +56,8 @@ async def read_snapshot(access: Access) -> Snapshot:
         lists = await asyncio.gather(
             *(_read_objects(api, kind) for kind in _HELPFUL), return_exceptions=True
         )
+        for key in config_maps:
+            await _add_config_map(api, key, found)
     finally:
         await api.close()
     for kind, answer in zip(_HELPFUL, lists, strict=True):
@@ -63,6 +68,19 @@ async def read_snapshot(access: Access) -> Snapshot:
         elif not (kind.absent and answers.is_not_found(answer)):
             found.unlisted[kind.name] = f"{answer.status} {answer.reason}"
     return found
+
+
+async def _add_config_map(api: ApiClient, key: str, found: Snapshot) -> None:
+    kind = kinds.CONFIG_MAPS
+    namespace, name = kinds.split_key(key)
+    try:
+        body = await api.get(kind.find_path(name, namespace))
+    except ApiError as error:
+        if not _is_unlisted(error):
+            raise
+        found.unlisted[f"{kind.name} {key}"] = f"{error.status} {error.reason}"
+    else:
+        found.objects.append({"apiVersion": kind.api_version, "kind": kind.name, **body})
 
 
 def _is_unlisted(error: ApiError) -> bool:

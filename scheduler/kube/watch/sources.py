@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from scheduler.api import kinds
+from scheduler.api import kinds, steering
 from scheduler.api.door import events
 from scheduler.api.door.events import Event, Heard
 from scheduler.api.kinds import Kind
@@ -34,7 +34,8 @@ class Source(Generic[T]):
         kind: the kind whose objects are read.
         read: makes an object from its JSON.
         selector: a field selector for some of the objects; empty for all.
-        scheduler: for pods of ours, their scheduler name; empty for pods of other schedulers, and for other kinds.
+        scheduler: for pods of ours, their scheduler name; for an object that is read by itself, its key; empty for pods of
+            other schedulers, and for other kinds.
     """
 
     name: str
@@ -42,6 +43,12 @@ class Source(Generic[T]):
     read: Read[T]
     selector: str = ""
     scheduler: str = ""
+
+    def find_path(self, kind: Kind) -> str:
+        """Find the path of the objects; ``kind`` is the kind in the version that the API server serves."""
+        if self.kind == kinds.CONFIG_MAPS:
+            return kind.find_list_path(kinds.split_key(self.scheduler)[0])
+        return kind.path
 
     @property
     def params(self) -> dict[str, str]:
@@ -65,6 +72,7 @@ def make_table(
     *,
     with_queues: bool = False,
     with_kai: bool = False,
+    config_maps: Iterable[str] = (),
 ) -> tuple[Source[Any], ...]:
     """Return all sources, those of our pods first.
 
@@ -74,6 +82,7 @@ def make_table(
         limits: how much of a pod is read.
         with_queues: whether Kueue's queues are managed.
         with_kai: whether KAI's queues are managed.
+        config_maps: the ConfigMaps that are read, by their keys.
     """
     of_queues = kinds.OF_QUEUES if with_queues else ()
     of_kai = kinds.OF_KAI if with_kai else ()
@@ -84,7 +93,16 @@ def make_table(
             for kind in (*kinds.WATCHED, *of_queues, *of_kai)
             if kind != kinds.PODS
         ),
+        *(_make_map_source(i, key) for i, key in enumerate(config_maps)),
     )
+
+
+def _make_map_source(i: int, key: str) -> Source[steering.ConfigMap]:
+    """Make the source of one ConfigMap: a Role can give the right to read it, and no other."""
+    kind = kinds.CONFIG_MAPS
+    selector = f"metadata.name={kinds.split_key(key)[1]}"
+    name = f"{kind.plural}-{i + 1}" if i else kind.plural
+    return Source(name, kind, listing.make_reader(kind), selector, key)
 
 
 def _make_pod_sources(schedulers: tuple[str, ...], limits: PodLimits) -> Iterable[Source[Any]]:

@@ -113,9 +113,13 @@ class Stream(Generic[V]):
 
     async def relist(self) -> None:
         """List again from the API server's newest state, and return when that is handed over."""
+        self.request_list()
+        await self._listed.wait()
+
+    def request_list(self) -> None:
+        """Request another list."""
         self._listed.clear()
         self._relist_requested.set()
-        await self._listed.wait()
 
     async def run(self) -> None:
         """List and watch until cancelled."""
@@ -164,7 +168,7 @@ class Stream(Generic[V]):
         """List all objects in one version, and hand them over; return whether the API server serves it."""
         source = self.source
         is_first = True
-        pages = listing.read_pages(self._api, kind.path, source.params, source.read)
+        pages = listing.read_pages(self._api, source.find_path(kind), source.params, source.read)
         try:
             async with contextlib.aclosing(pages):
                 async for page in pages:
@@ -220,9 +224,8 @@ class Stream(Generic[V]):
             "resourceVersion": self._version,
         }
         try:
-            async with self._api.stream(
-                self.kind.path, params, silence_seconds=_SILENCE_SECONDS
-            ) as response:
+            path = self.source.find_path(self.kind)
+            async with self._api.stream(path, params, silence_seconds=_SILENCE_SECONDS) as response:
                 if answers.is_failure(response.status):
                     raise _make_watch_error(
                         answers.make_error(response.status, await response.read())

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from http import HTTPStatus
-from typing import NamedTuple
 
 import msgspec
 
 from scheduler.api import kinds
-from scheduler.api.admission.settings import AdmissionSettings
+from scheduler.api.admission.settings import AdmissionSettings, follow_devices
+from scheduler.api.door.notes import DeviceMapRead
 from scheduler.devices.admission import steps
 from scheduler.devices.admission.steps import Allowed, Denied, FindQuotaExcess
 from scheduler.kube.webhook import reviews
@@ -22,17 +23,23 @@ class _PodRequest(Request):
 _DECODER = msgspec.json.Decoder(Review[_PodRequest])
 
 
-class DeviceAdmission(NamedTuple):
-    """By what pods with devices are admitted.
+@dataclass(slots=True)
+class DeviceAdmission:
+    """By what pods with devices are admitted. The thread of the webhook reads it while the main loop may change it.
 
     Attributes:
-        settings: what the operator has set.
+        settings: what the operator has set; replaced as a whole.
         find_quota_excess: says which quota of its namespace a pod exceeds, None for none. Another thread calls it, so it
             only reads.
     """
 
     settings: AdmissionSettings
     find_quota_excess: FindQuotaExcess = lambda _: None
+
+    def follow(self, note: DeviceMapRead) -> None:
+        """Admit pods by what devices are configured with from now on."""
+        if note.taken is not None:
+            self.settings = follow_devices(self.settings, note.taken)
 
 
 def answer_pod(body: bytes, admission: DeviceAdmission) -> Answer:
@@ -45,7 +52,9 @@ def answer_pod(body: bytes, admission: DeviceAdmission) -> Answer:
     is_pod = (request.kind.group, request.kind.kind) == (kinds.PODS.group, kinds.PODS.kind)
     if not is_pod or request.sub_resource or bytes(request.object) in (b"", b"null"):
         return reviews.write_allowed(request, [])
-    verdict = steps.review_pod(request.object, request.namespace, *admission)
+    verdict = steps.review_pod(
+        request.object, request.namespace, admission.settings, admission.find_quota_excess
+    )
     match verdict:
         case Allowed(patch):
             return reviews.write_allowed(request, patch)

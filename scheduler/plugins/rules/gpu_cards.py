@@ -31,7 +31,9 @@ from scheduler.schema import empty, shared
 from scheduler.state.cluster import Cluster
 
 _REFUSED = "node(s) had no fitting GPU"
-_SILENT = tuple(text for driver in CARD_DRIVERS for text in (driver.none_told, driver.not_told))
+_SILENT = tuple(
+    text for driver in CARD_DRIVERS.values() for text in (driver.none_told, driver.not_told)
+)
 
 
 def _compile_request(asked: Asked, cluster: Cluster) -> Compiled:

@@ -232,7 +232,7 @@ def _read_resource(file: str, column: str) -> str:
             where,
             f"is not a resource: write its name with a domain, such as {_RESOURCE}example.com/iops",
         )
-    if families.is_family(name) or name in families.INNER_RESOURCES:
+    if families.DEFAULT_DEVICES.is_of_devices(name):
         raise BadInput(where, "is a resource of GPUs: write requested GPUs in the column gpus")
     try:
         selectors.check_name(name, where)

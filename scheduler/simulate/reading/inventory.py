@@ -22,6 +22,7 @@ from scheduler.api.groups.objects import (
 from scheduler.api.kinds import (
     BUDGETS,
     BY_NAME,
+    CONFIG_MAPS,
     LIMIT_RANGES,
     NAMESPACES,
     NODES,
@@ -35,6 +36,7 @@ from scheduler.api.kinds import (
 from scheduler.api.pods import requests
 from scheduler.api.storage import KINDS as STORAGE_KINDS
 from scheduler.api.storage import StorageObject
+from scheduler.devices import settings
 from scheduler.devices.table import DEFAULT_DEVICES
 from scheduler.errors import BadInput, Mistake, make_visible
 from scheduler.shapes import policies
@@ -101,6 +103,7 @@ class Inventory:
         grouping: objects that say which pods are a group, and topologies.
         storage: claims, volumes and other objects of storage.
         policies: BalancePolicies, reduced to known fields.
+        config_maps: ConfigMaps that may configure devices, each with its place in ``objects``.
         budgets: PodDisruptionBudgets, as far as their status says.
         queueing: queues, flavors and the like, and Workloads that wait in queues.
         made_workloads: of the Workloads among them that no file has, by namespace and name, the uids of the pods.
@@ -126,6 +129,7 @@ class Inventory:
     grouping: list[GroupObject | TopologyObject] = field(default_factory=list)
     storage: list[StorageObject] = field(default_factory=list)
     policies: list[steering.BalancePolicy] = field(default_factory=list)
+    config_maps: list[tuple[int, steering.ConfigMap]] = field(default_factory=list)
     budgets: list[steering.PodDisruptionBudget] = field(default_factory=list)
     queueing: list[kueue.QueueObject | kai.Queue] = field(default_factory=list)
     made_workloads: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -288,6 +292,15 @@ def _take_policy(inventory: Inventory, given: Given) -> None:
     inventory.policies.append(steering.BalancePolicy(wire.Meta(name=name), given.body["spec"]))
 
 
+def _take_config_map(inventory: Inventory, given: Given) -> None:
+    found = manifests.decode(given.body, steering.ConfigMap)
+    if not isinstance(found.data, Mapping) or settings.KEYS.isdisjoint(found.data):
+        inventory.passed_over[CONFIG_MAPS.name] += 1
+        return
+    found.metadata.namespace = found.metadata.namespace or "default"
+    inventory.config_maps.append((given.position, found))
+
+
 def _take_budget(inventory: Inventory, given: Given) -> None:
     inventory.budgets.append(manifests.read_budget(given.body))
 
@@ -329,6 +342,7 @@ _TAKES: dict[str, Callable[[Inventory, Given], None]] = {
     NAMESPACES.name: _take_namespace,
     LIMIT_RANGES.name: _take_limit_range,
     POLICIES.name: _take_policy,
+    CONFIG_MAPS.name: _take_config_map,
     BUDGETS.name: _take_budget,
     **dict.fromkeys(STORAGE_KINDS, _take_storage),
     **dict.fromkeys(

@@ -105,7 +105,7 @@ def _advise_less(asking: Asking, pod: PodRecord, words: wire.Pod) -> list[Advice
     If containers request different amounts of a resource, each amount is also reduced by itself.
     """
     found: list[tuple[Less, PodRecord]] = []
-    for whole in less.list_asks(pod, words):
+    for whole in less.list_asks(pod, words, asking.devices):
         of_one: list[tuple[Less, PodRecord]] = []
         for ask in (*less.list_asks_apart(words, whole), whole):
 
@@ -204,7 +204,9 @@ def _find_lesser(asking: Asking, words: wire.Pod, steps: Sequence[Own]) -> tuple
     if closest is None:
         return () if asking.fits(pod) else None
     for row in closest.judged.rows[closest.order[:_CLOSEST]].tolist():
-        if (found := _find_lesser_on(asking, less.list_asks(pod, words), row, asked)) is not None:
+        if (
+            found := _find_lesser_on(asking, less.list_asks(pod, words, asking.devices), row, asked)
+        ) is not None:
             return found
     return None
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from scheduler.api.door.decisions import Hold
 from scheduler.cycle.asking import Answers
+from scheduler.devices.table import Devices
 from scheduler.plugins import table
 from scheduler.plugins.contract import Judged
 from scheduler.schema import columns as c
@@ -40,6 +41,11 @@ class Asking:
     def __init__(self, cluster: Cluster, answers: Answers) -> None:
         """``answers`` belong to ``cluster``."""
         self.cluster, self.answers = cluster, answers
+
+    @property
+    def devices(self) -> Devices:
+        """The drivers and families of devices."""
+        return self.cluster.nodes.devices
 
     def make_shape(self, pod: PodRecord) -> Shape | None:
         """Make the shape of a pod, which several questions use; None if a mistake on the pod must be corrected first."""

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from scheduler.api import names, quantities, wire
-from scheduler.devices.table import INNER_RESOURCES, is_family
+from scheduler.devices.table import Devices
 from scheduler.state.pods import PodRecord
 from scheduler.telling.advice import wishes
 from scheduler.telling.advice.asking import Asking
@@ -54,15 +54,15 @@ class Less(NamedTuple):
     is_unlike: bool = False
 
 
-def list_asks(pod: PodRecord, words: wire.Pod) -> list[Ask]:
+def list_asks(pod: PodRecord, words: wire.Pod, devices: Devices) -> list[Ask]:
     """List the resources that a pod requests; devices, which each container requests for itself, come last."""
     found = []
     own = pod.template.family
     for resource, asked in pod.template.requests.amounts:
-        if resource not in INNER_RESOURCES and resource != own:
+        if resource not in devices.inner_resources and resource != own:
             found.append(Ask(resource, asked, _choose_unit(resource, asked), of_each=False))
-    of_cards = [name for name, family in INNER_RESOURCES.items() if family == own]
-    for resource in (own, *sorted(of_cards)) if is_family(own) else ():
+    of_cards = [name for name, family in devices.inner_resources.items() if family == own]
+    for resource in (own, *sorted(of_cards)) if devices.is_family(own) else ():
         asked = max((_read_request(one, resource) for one in _list_containers(words)), default=0)
         if asked > 0:
             found.append(Ask(resource, asked, 1, of_each=True))

@@ -10,7 +10,6 @@ from msgspec.structs import replace
 
 from scheduler.api import names
 from scheduler.api.reasons import CardRefusal
-from scheduler.devices.table import INNER_RESOURCES
 from scheduler.plugins import cards_seen, container_requests, table
 from scheduler.plugins.cards_seen import CardsSeen
 from scheduler.plugins.contract import Judged
@@ -148,7 +147,8 @@ def _find_card_bits(asking: Asking, pod: PodRecord, judged: Judged) -> c.Ints:
     if pod.template.gpu is None:
         return np.zeros(judged.rows.size, np.int64)
     requests, family = pod.template.requests, pod.template.family
-    kept = tuple(one for one in requests.amounts if one[0] == family or one[0] in INNER_RESOURCES)
+    inner = asking.devices.inner_resources
+    kept = tuple(one for one in requests.amounts if one[0] == family or one[0] in inner)
     only = changed_template(pod.template, requests=requests._replace(amounts=kept))
     shape = asking.make_shape(replace(pod, template=only))
     if shape is None:

@@ -13,6 +13,7 @@ from prometheus_client.registry import Collector
 
 from scheduler.config import MetricsConfig
 from scheduler.engine.questions.measures import DeviceColumns, Devices, HoldColumns, Holds
+from scheduler.engine.questions.space_quotas import SpaceQuotaStates
 from scheduler.kube.report.metrics import reading, stranded
 from scheduler.kube.report.metrics.counting import Metrics
 from scheduler.kube.report.metrics.devices import Lines
@@ -96,6 +97,8 @@ class Exposition:
         has_lines = is_deciding and (self._lines.is_asked or self._hami.is_asked)
         copies = engine.ask(Devices()) if has_lines else None
         holds = engine.ask(Holds()) if is_deciding and self._hami.has_pods else None
+        if is_deciding and self._hami.is_asked:
+            families += self._hami.collect_quotas(engine.ask(SpaceQuotaStates()))
         return _Read(families, copies, holds, self._measured.get_node_figures())
 
     async def _write_parts(

@@ -17,6 +17,7 @@ from prometheus_client import Metric
 
 from scheduler.config import HamiMetrics, MetricsConfig
 from scheduler.engine.questions.measures import DeviceColumns, HoldColumns
+from scheduler.engine.questions.space_quotas import LimitState, SpaceQuotaState
 from scheduler.kube.report.metrics import hami_catalogue as catalogue
 from scheduler.kube.report.metrics import text
 from scheduler.kube.report.metrics.families import Family
@@ -25,6 +26,8 @@ from scheduler.schema import columns as c
 from scheduler.state.pods import PodRecord
 
 _BYTES_A_MIB = 1 << 20
+# Of the two names of a figure.
+_CURRENT = 0
 _WHOLE = 100
 # HAMi counts the compute of these cards in compute units, and writes it in percent under the present names.
 _COUNTED_IN_UNITS = "AMD"
@@ -100,6 +103,27 @@ class HamiLines:
             of = f"{platform.system().lower()}/{_MACHINES.get(machine, machine)}"
             # Empty: what only HAMi's own build has.
             yield catalogue.BUILD.make_metric([(("", "", "", of, "", version), 1)])
+
+    def collect_quotas(self, states: Sequence[SpaceQuotaState]) -> Iterator[Metric]:
+        """Yield what is used of quotas. Of several limits of one resource in a namespace the tightest one is shown."""
+        found: dict[tuple[str, str], LimitState] = {}
+        for state in states:
+            for one in state.limits:
+                key = state.quota.namespace, one.resource
+                other = found.get(key)
+                if other is None or one.hard - one.used < other.hard - other.used:
+                    found[key] = one
+        zone = catalogue.ZONE
+        lines = [(space, name, one) for (space, name), one in sorted(found.items())]
+        used = (
+            [((str(one.hard), space, name, zone), one.used) for space, name, one in lines],
+            [((str(one.hard), name, space, zone), one.used) for space, name, one in lines],
+        )
+        for name in self._names:
+            yield catalogue.QUOTA_USED[name].make_metric(used[name])
+        if _CURRENT in self._names:
+            limits = [((space, name, zone), one.hard) for space, name, one in lines]
+            yield catalogue.QUOTA_LIMIT.make_metric(limits)
 
     def write_parts(self, copies: DeviceColumns, holds: HoldColumns | None) -> Iterator[bytes]:
         """Yield all lines, one metric at a time."""

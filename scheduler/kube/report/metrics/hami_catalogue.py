@@ -99,6 +99,19 @@ POD_CORES = _name(
     _POD,
     _OLD_POD,
 )
+QUOTA_USED = _name(
+    "hami_resource_quota_used",
+    "QuotaUsed",
+    "What is used of a limit of devices in a namespace, in units of its resource, which is the quota_name",
+    ("limit", "namespace", "quota_name", "zone"),
+    ("limit", "quotaName", "quotanamespace", "zone"),
+)
+QUOTA_LIMIT = Family(
+    "hami_resource_quota_limit",
+    _GAUGE,
+    "A limit of devices in a namespace, in units of its resource, which is the quota_name.",
+    ("namespace", "quota_name", "zone"),
+)
 BUILD = Family(
     "hami_build_info",
     _GAUGE,
@@ -107,4 +120,8 @@ BUILD = Family(
 )
 
 NAMED = tuple(one for one in list(globals().values()) if isinstance(one, Named))
-ALL: tuple[Family, ...] = (*(family for one in NAMED for family in one), BUILD)
+ALL: tuple[Family, ...] = (
+    *(family for one in NAMED for family in one),
+    QUOTA_LIMIT,
+    BUILD,
+)

@@ -1,0 +1,97 @@
+"""What a pod that runs asks of devices, after the configuration of the drivers has changed.
+
+A pod keeps what it holds, and it was placed by the configuration of that time: other resources may have stood for the
+devices, and a unit of memory may have meant another amount. So a pod that was known then keeps what it asked. Of a pod that
+comes later, what it asks is read by the latest configuration under which it may hold what its claim says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain
+
+from scheduler.api import wire
+from scheduler.api.pods.gpus import GpuAsk
+from scheduler.devices.contract import CardDriver
+from scheduler.devices.table import Devices
+from scheduler.errors import BadInput
+from scheduler.state.told_cards import limit_claim
+
+Asks = tuple[GpuAsk, ...]
+
+
+def join_asks(devices: Devices, held: Asks, present: Asks) -> Asks:
+    """Add to what a pod has asked until now what it asks of other families by the present configuration."""
+    families = {ask.family for ask in held}
+    drivers = {one for family in families for one in _list_drivers(devices, family)}
+    more = (
+        ask
+        for ask in present
+        if ask.family not in families and devices.find_earlier(ask.family) not in drivers
+    )
+    return (*held, *more)
+
+
+def find_asks(devices: Devices, pod: wire.Pod, present: Asks) -> Asks:
+    """Find what a pod on a node asks; ``present`` is what it asks by the present configuration."""
+    named = _list_named(pod)
+    if named.isdisjoint(devices.earlier_names):
+        return present
+    found = {ask.family: ask for ask in present}
+    for driver in devices.cards_in_use:
+        if not driver.resources:
+            continue
+        family = driver.resources[0]
+        ask = _find_of_driver(devices, pod, driver, found.get(family))
+        if ask is None or ask is found.get(family):
+            continue
+        if ask.family != family:
+            found.pop(ask.family, None)
+        found[family] = ask._replace(family=family)
+    return tuple(found.values())
+
+
+def _find_of_driver(
+    devices: Devices, pod: wire.Pod, driver: CardDriver, present: GpuAsk | None
+) -> GpuAsk | None:
+    earlier = list(_list_earlier(devices, pod, driver))
+    every = earlier if present is None else [present, *earlier]
+    for ask in every:
+        if _is_covered(pod, driver, ask):
+            return ask
+    if present is not None:
+        return present
+    # Without a claim, nobody knows which devices a resource stands for that others count by now.
+    gone = (ask for ask in earlier if not _list_drivers(devices, ask.family))
+    return next(gone, None)
+
+
+def _list_earlier(devices: Devices, pod: wire.Pod, driver: CardDriver) -> Iterator[GpuAsk]:
+    """List what a pod asks of a driver's devices by the earlier configurations, the latest first."""
+    for drivers in devices.earlier:
+        for one in drivers:
+            if one.name == driver.name:
+                try:
+                    yield from one.read_requests(pod)
+                except BadInput:
+                    continue
+
+
+def _is_covered(pod: wire.Pod, driver: CardDriver, ask: GpuAsk) -> bool:
+    """Whether a pod has a claim, and may hold all of it by what it asks."""
+    try:
+        slots = driver.read_claim(pod, [bool(one.cards) for one in ask.containers])
+    except BadInput:
+        return False
+    return any(slots) and limit_claim(slots, ask.containers, initialized=False) == slots
+
+
+def _list_drivers(devices: Devices, family: str) -> tuple[int, ...]:
+    number = devices.find_family(family)
+    return devices.list_drivers(number) if number >= 0 else ()
+
+
+def _list_named(pod: wire.Pod) -> set[str]:
+    containers = chain(pod.spec.containers, pod.spec.init_containers or ())
+    found = (one.resources for one in containers if one.resources is not None)
+    return {name for one in found for name in (*(one.requests or ()), *(one.limits or ()))}
