@@ -116,6 +116,16 @@ def test_partitions_of_a_pod_are_on_one_card() -> None:
 
 
 @pytest.mark.parametrize(
+    ("sizes", "n"), [((1,) * 7, 6), ((2,) * 4, 3), ((3, 2, 1, 1), 3), ((6, 1), 1), ((3, 3, 1), 2)]
+)
+def test_a_card_is_filled_by_the_sizes_of_its_partitions(sizes: tuple[int, ...], n: int) -> None:
+    """HAMi gives five of six partitions of the smallest size, because it rounds up the cores of each."""
+    cluster = make.cluster(nodes=[make_enflame("n1", 1, PROFILES)])
+    pods = [make.pod(name=f"p{i}", cpu=1, requests={SIZE: size}) for i, size in enumerate(sizes)]
+    assert len(place(cluster, *pods)) == n
+
+
+@pytest.mark.parametrize(
     "change",
     [
         {"devices": []},

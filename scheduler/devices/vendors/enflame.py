@@ -168,7 +168,8 @@ def _list_parted(words: tuple[str, ...]) -> tuple[Card, ...]:
                 index=index,
                 sharers=capacity,
                 mib=gib * _GIB,
-                cores=_CORES,
+                # The cores of a partition are rounded up: with 100 a card of six parts would hold five of the smallest.
+                cores=most * math.ceil(_CORES / most),
                 model=model,
             )
         )
