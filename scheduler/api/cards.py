@@ -42,6 +42,7 @@ class Card(msgspec.Struct, frozen=True, gc=False):
         healthy: it may be allocated.
         group: equal for devices that belong together; empty where devices do not.
         is_carved: it is cut into partitions, and no part of it can be allocated as it is.
+        links: how well it is linked with other devices, by their IDs; empty where nothing is known of that.
         parts: what can be cut out of it, those first that are to be tried first; empty if nothing is known of that.
     """
 
@@ -57,6 +58,7 @@ class Card(msgspec.Struct, frozen=True, gc=False):
     is_carved: bool = False
     group: str = ""
     parts: tuple[Part, ...] = ()
+    links: tuple[tuple[str, int], ...] = ()
 
 
 class Place(NamedTuple):

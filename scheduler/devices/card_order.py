@@ -55,6 +55,11 @@ def is_mutex(placement: Placement) -> bool:
     return "mutex" in placement.gpu_policy.split(",")
 
 
+def is_linked(placement: Placement) -> bool:
+    """Whether the policy chooses cards by the links between them."""
+    return "topology-aware" in placement.gpu_policy.split(",")
+
+
 def accept_models(ask: CardTypes | None, models: Sequence[str]) -> Flags:
     """Find the models [models] that use-gputype and nouse-gputype accept: they are substrings without regard to case."""
     if ask is None or not (ask.use_types or ask.nouse_types):

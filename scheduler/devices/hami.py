@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import structs
 
-from scheduler.api import hami, hami_mig, names, wire
+from scheduler.api import hami, hami_links, hami_mig, names, wire
 from scheduler.api.cards import Card, Part, Slots
 from scheduler.api.hami_config.maps import DeviceSettings
 from scheduler.api.hami_config.nodes import find_settings
@@ -26,8 +26,8 @@ from scheduler.schema import columns as c
 
 # The most GPUs that a machine has.
 _MACHINE_MAX = 16
-# Places in the words of a node; the last word is empty unless the plugin has written on the node.
-_REGISTER, _CORDON, _SIGNED = 0, 1, 2
+# Places in the words of a node; the third word is empty unless the plugin has written on the node.
+_REGISTER, _CORDON, _SIGNED, _LINKS = 0, 1, 2, 3
 # What stands before the index of a card in the list of closed cards, where others have their UUID.
 _BY_INDEX = "#"
 _CHART = DeviceSettings()
@@ -71,7 +71,7 @@ class HamiCards:
         return gpus.read_asks(pod, self._nvidia)
 
     def read_node(self, node: wire.Node) -> Words:
-        """Read the register, the closed cards, and whether the plugin has written."""
+        """Read the register, the closed cards, whether the plugin has written, and the links between cards."""
         notes = node.metadata.annotations or {}
         register = notes.get(names.HAMI_REGISTER, "")
         # HAMi's scheduler requests the handshake on every node, so only the plugin's answer counts.
@@ -80,7 +80,7 @@ class HamiCards:
         closed = notes.get(names.HAMI_CORDON, "")
         if hidden := self._hidden.get(node.metadata.name):
             closed = ",".join((closed, *hidden))
-        return register, closed, "signed" if is_signed else ""
+        return register, closed, "signed" if is_signed else "", notes.get(names.HAMI_SCORE, "")
 
     def is_told(self, words: Words) -> bool:
         """Whether there is a register."""
@@ -102,6 +102,7 @@ class HamiCards:
 
     def list_cards(self, words: Words) -> tuple[Card, ...]:
         """List the cards of the register."""
+        links = hami_links.decode_links(words[_LINKS]) if self.is_told(words) else {}
         return tuple(
             Card(
                 id=card.id,
@@ -115,6 +116,7 @@ class HamiCards:
                 healthy=card.health,
                 is_carved=card.mode == "mig",
                 parts=_list_parts(card),
+                links=links.get(card.id, ()),
             )
             for card in (hami.decode_register(words[_REGISTER]) if self.is_told(words) else ())
         )

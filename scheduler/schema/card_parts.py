@@ -1,4 +1,4 @@
-"""The arrays that say what can be cut out of cards."""
+"""The arrays that say what can be cut out of cards, and how well cards are linked."""
 
 from __future__ import annotations
 
@@ -32,3 +32,9 @@ class SlotCounters(Handle):
     """How many parts in use take each slot of the cards that can be cut: a run of counters for each such card."""
 
     used: Ints1  # [E] E = slots of all cards
+
+
+class Links(Handle):
+    """How well cards are linked with the others of their pool."""
+
+    scores: Ints1  # [L] for each card of a pool a run of scores with the cards of the pool, in their order

@@ -8,7 +8,7 @@ Row numbers of -1 mean none.
 from __future__ import annotations
 
 from scheduler.schema import handles
-from scheduler.schema.card_parts import Carvings, SlotCounters
+from scheduler.schema.card_parts import Carvings, Links, SlotCounters
 from scheduler.schema.domains import Domains
 from scheduler.schema.handles import (
     Flags1,
@@ -111,6 +111,8 @@ class Cards(Handle):
     mode: Ints1  # [D] interned
     uuid: Ints1  # [D] interned
     pool: Ints1  # [D] its pool
+    link: Ints1  # [D] where its scores begin in ``links``, -1 where none are known
+    links: Links
     carvings: Carvings
     slots: SlotCounters
     group: Ints1  # [D] the place in its pool of the first card of its group, -1 of cards without a group
@@ -196,6 +198,7 @@ class CardRules(Handle):
     """What a pod says of cards beside how much it asks of each; pods share it."""
 
     numa_bind: bool  # all its cards are on one NUMA node
+    linked: bool  # its cards are chosen by the links between them
     mutex: bool  # only cards that nobody shares will do
     any_idle: bool  # of cards that nobody shares, those of every mode will do
     avoid_gpu: bool  # it asks none, and goes to nodes without any while it fits on one
@@ -365,6 +368,12 @@ class Scratch(Handle):
     pick_slot: Ints1  # [P] container of the pick
     pick_part: Ints1  # [P] part of the card that is picked, NO_PART for the card itself
     first: Ints1  # [2] FIRST_CARD, FIRST_PICK: the first card of the pool at hand, the first pick of the container at hand
+    passing: Ints1  # [M] places in the pool of the cards that a container may have, in the order of the walk
+    chosen: Ints1  # [M] places in ``passing``
+    trial: Ints1  # [M] likewise, of the set that is looked at
+    sums: Ints1  # [M] the sum of the scores of its first cards
+    gains: Ints2  # [M, M] by how many of them there are: what each other card would add
+    pairs: Ints2  # [M, M] the score of each pair of ``passing``
     cut: Ints1  # [M] the slots of each card that are in use with the pod
     only_numa: Ints1  # [1] the NUMA node of which alone devices may be taken, ANY_NUMA: of all
     holds: Ints2  # [2 P, N_HOLD] what the pod at hand holds of the picks, as ``Pods.holds``

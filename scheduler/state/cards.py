@@ -8,6 +8,7 @@ from scheduler.api.cards import SLOTS_MAX, Card, Place
 from scheduler.devices import whole
 from scheduler.schema import columns as c
 from scheduler.state.carvings import CarvingTable
+from scheduler.state.links import LinkTable
 from scheduler.state.structures.interning import Interner
 from scheduler.state.structures.runs import Runs
 
@@ -32,7 +33,8 @@ class CardTable:
         self.uuids: Interner[str] = Interner()
         self.kinds: Interner[tuple[int, int]] = Interner(whole.CARD)
         self.carvings = CarvingTable()
-        self.columns = _make_columns(_FIRST_CAPACITY, self.carvings)
+        self.links = LinkTable()
+        self.columns = self._make_columns(_FIRST_CAPACITY)
         self.most_on_a_node = 1
         self._runs = Runs()
         self._n_used = self._n_numberings = 0
@@ -53,8 +55,9 @@ class CardTable:
         self._grow()
         self.most_on_a_node = max(self.most_on_a_node, n)
         columns = self.columns
-        groups = [card.group for card in cards]
+        groups, links = [card.group for card in cards], self.links.find_rows(cards)
         for d, card in enumerate(cards, start):
+            columns.link[d] = links[d - start]
             columns.total[:, d] = (card.cores, card.mib, card.sharers)
             columns.milli[:, d] = [
                 c.WHOLE / total if total > 0 else 0.0 for total in (card.cores, card.mib)
@@ -140,32 +143,33 @@ class CardTable:
     def _grow(self) -> None:
         capacity = self.columns.numa.size
         if self._runs.end > capacity:
-            fresh = _make_columns(max(self._runs.end, capacity * 2), self.carvings)
+            fresh = self._make_columns(max(self._runs.end, capacity * 2))
             for before, after in zip(self.columns.list_values(), fresh.list_values(), strict=True):
                 if before is not after:
                     after[..., :capacity] = before
             self.columns.adopt(fresh)
 
-
-def _make_columns(capacity: int, carvings: CarvingTable) -> c.Cards:
-    return c.Cards(
-        total=np.zeros((3, capacity), np.int64),
-        used=np.zeros((3, capacity), np.int64),
-        milli=np.zeros((2, capacity)),
-        healthy=np.zeros(capacity, np.bool_),
-        cordoned=np.zeros(capacity, np.bool_),
-        mig=np.zeros(capacity, np.bool_),
-        carving=np.zeros(capacity, np.int64),
-        counter=np.zeros(capacity, np.int64),
-        cut=np.zeros(capacity, np.int64),
-        numa=np.zeros(capacity, np.int64),
-        position=np.zeros(capacity, np.int64),
-        model=np.zeros(capacity, np.int64),
-        mode=np.zeros(capacity, np.int64),
-        uuid=np.zeros(capacity, np.int64),
-        pool=np.zeros(capacity, np.int64),
-        carvings=carvings.carvings,
-        slots=carvings.slots,
-        group=np.full(capacity, -1, np.int64),
-        kind=np.zeros(capacity, np.int64),
-    )
+    def _make_columns(self, capacity: int) -> c.Cards:
+        return c.Cards(
+            total=np.zeros((3, capacity), np.int64),
+            used=np.zeros((3, capacity), np.int64),
+            milli=np.zeros((2, capacity)),
+            healthy=np.zeros(capacity, np.bool_),
+            cordoned=np.zeros(capacity, np.bool_),
+            mig=np.zeros(capacity, np.bool_),
+            carving=np.zeros(capacity, np.int64),
+            counter=np.zeros(capacity, np.int64),
+            cut=np.zeros(capacity, np.int64),
+            numa=np.zeros(capacity, np.int64),
+            position=np.zeros(capacity, np.int64),
+            model=np.zeros(capacity, np.int64),
+            mode=np.zeros(capacity, np.int64),
+            uuid=np.zeros(capacity, np.int64),
+            pool=np.zeros(capacity, np.int64),
+            link=np.full(capacity, -1, np.int64),
+            links=self.links.columns,
+            carvings=self.carvings.carvings,
+            slots=self.carvings.slots,
+            group=np.full(capacity, -1, np.int64),
+            kind=np.zeros(capacity, np.int64),
+        )

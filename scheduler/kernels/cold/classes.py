@@ -168,6 +168,7 @@ def _are_cards_alike(cards: c.Cards, d: int, e: int) -> bool:
         & (cards.cordoned[d] == cards.cordoned[e])
         & (cards.mig[d] == cards.mig[e])
         & (cards.carving[d] == cards.carving[e])
+        & (cards.link[d] == cards.link[e])
         & (cards.cut[d] == cards.cut[e])
         & (cards.numa[d] == cards.numa[e])
         & (cards.position[d] == cards.position[e])

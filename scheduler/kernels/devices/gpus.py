@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from scheduler.kernels._jit import kernel, part, tiny
-from scheduler.kernels.devices import carving, pools
+from scheduler.kernels.devices import carving, linked, pools
 from scheduler.schema import card_parts
 from scheduler.schema import columns as c
 from scheduler.schema.handles import Ints2
@@ -324,6 +324,9 @@ def choose_for_container(
         return -1
     order_cards(cards, ask, start, count, s)
     numa_bind = ask.rules.numa_bind
+    # With parts of cards HAMi would list a card as often as it can be cut.
+    by_links = ask.rules.linked and cards.link[start] >= 0 and not _has_parts(cards, start, count)
+    passing = 0
     first = n_picks
     last_numa = -1
     at = count
@@ -344,10 +347,13 @@ def choose_for_container(
             s.codes[NUMA] += 1
             continue
         if numa_bind and cards.numa[d] != last_numa:
+            if passing >= wanted:
+                # HAMi would go on, and take cards of the last socket only.
+                break
             # One socket at a time: what was picked on another is given back.
             if last_numa >= 0:
-                s.codes[NUMA] += n_picks - first
-            n_picks = first
+                s.codes[NUMA] += n_picks - first + passing
+            n_picks, passing = first, 0
             carving.read_cuts(cards, start, count, n_picks, s)
             last_numa = cards.numa[d]
         if ask.prefers.uuid_ok.size > 0 and not ask.prefers.uuid_ok[cards.uuid[d]]:
@@ -357,6 +363,10 @@ def choose_for_container(
         if code >= 0:
             s.codes[code] += 1
             continue
+        if by_links:
+            s.passing[passing] = j
+            passing += 1
+            continue
         pick_card(cards, ask, slot, d, n_picks, s)
         n_picks += 1
         if n_picks - first == wanted:
@@ -364,5 +374,10 @@ def choose_for_container(
         if cards.mig[d]:
             # Several parts of one card may serve one container.
             at += 1
-    s.codes[TOO_FEW] = n_picks - first
+    if by_links and passing >= wanted:
+        linked.choose_set(cards, start, passing, wanted, s)
+        for i in range(wanted):
+            pick_card(cards, ask, slot, start + s.passing[s.chosen[i]], n_picks + i, s)
+        return int(n_picks + wanted)
+    s.codes[TOO_FEW] = n_picks - first + passing
     return -1

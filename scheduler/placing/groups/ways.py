@@ -116,6 +116,7 @@ class Ways:
             pools.managed[pool]
             and pools.chooser[pool] == c.WALK
             and not pools.carved[pool]
+            and not shape.ask.rules.linked
             and not shape.ask.more
         )
         if len(takers) != 1 or not is_plain:

@@ -51,6 +51,7 @@ def _compile_request(asked: Asked, cluster: Cluster) -> Compiled:
     rules = {
         "numa_bind": numa_bind,
         "mutex": card_order.is_mutex(placement),
+        "linked": card_order.is_linked(placement),
         "any_idle": bool(gpu and gpu.any_idle),
         "whole": dict(asked.template.requests.amounts).get(asked.template.family, 0),
         "joint": bool(gpu and gpu.joint),
