@@ -108,6 +108,9 @@ class NamespaceQuotas:
         """Whether its namespace has room for the most that an entity takes, beside those that are tried with it; note it."""
         if not self.ledger.has_quotas(entity.namespace):
             return True
+        if any(pod.problem is not None for pod in entity.members):
+            # Such a pod is placed nowhere, and its figures may be of any size.
+            return True
         if self._find_excess(entity, self.ledger.find_most) is not None:
             return False
         tally = self._tally.setdefault(entity.namespace, Counter())

@@ -350,10 +350,17 @@ def _is_relative(ask: GpuAsk) -> bool:
 def _list_mib(ask: GpuAsk, of_card: Any) -> list[Slot]:
     """List what each container asks of memory, if a card has so many MiB; likewise by node."""
     return [
-        (one.kind, one.cards * (one.mem_mib or np.maximum(1, of_card * one.mem_percent // 100)))
+        (one.kind, one.cards * (one.mem_mib or _take_part(of_card, one.mem_percent)))
         for one in ask.containers
         if one.cards
     ]
+
+
+def _take_part(of_card: Any, percent: int) -> Any:
+    """Take a part of a card's figure, which is never 0; likewise by node."""
+    part = of_card * percent // 100
+    # Python's own numbers have no bound, and nobody has checked yet what a pod in a review asks.
+    return np.maximum(1, part) if isinstance(part, np.ndarray) else max(1, part)
 
 
 def _list_cores(ask: GpuAsk, of_card: Any) -> list[Slot]:
@@ -361,8 +368,7 @@ def _list_cores(ask: GpuAsk, of_card: Any) -> list[Slot]:
     return [
         (
             one.kind,
-            one.cards
-            * (np.maximum(1, of_card * one.core_percent // 100) if one.core_percent else one.cores),
+            one.cards * (_take_part(of_card, one.core_percent) if one.core_percent else one.cores),
         )
         for one in ask.containers
         if one.cards

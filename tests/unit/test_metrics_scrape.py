@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from prometheus_client.openmetrics import parser as openmetrics
 
-from scheduler.api import names
+from scheduler.api import names, steering, wire
 from scheduler.api.door import events
 from scheduler.api.kinds import BY_KIND
 from scheduler.config import HamiMetrics
@@ -62,6 +62,10 @@ async def test_only_what_is_catalogued_is_told_and_all_of_it() -> None:
     replica.decide()
     replica.bound("default/p")
     see_queues(replica)
+    limits = steering.ResourceQuota(
+        wire.Meta(name="q", namespace="default"), {"hard": {f"limits.{names.GPU}": 9}}
+    )
+    replica.engine.handle(events.Seen(limits), replica.now)
     await replica.measure()
     told: dict[str, set[str]] = {}
     for name, labels in await replica.scrape():

@@ -101,3 +101,29 @@ def test_a_group_that_grows_gets_what_there_is_room_for() -> None:
     assert world.decide() == {}
     world.see(quota(mem=4500))
     assert len(world.decide()) == 1
+
+
+def test_figures_beyond_all_bounds_stop_nothing() -> None:
+    """Whoever may create pods writes them, and reviews come from another thread."""
+    world = Spaces()
+    huge = 10**30
+    asked = {"nvidia_gpu": huge, "nvidia_gpumem_percentage": 50}
+    world.see(node(), quota(mem=100, gpu=3))
+    large = {**asked, "nvidia_gpu": 10**12}
+    assert isinstance(_review(world, ask("a", **large)), steps.Denied)
+    # What is no amount at all is a mistake, for which the pod is held.
+    assert isinstance(_review(world, ask("a", **asked)), steps.Allowed)
+    assert isinstance(_review(world, ask("b", nvidia_gpu=huge, nvidia_gpumem=huge)), steps.Allowed)
+    first = ask("x", **asked).spec.containers[0]
+    for name, pod in {
+        "c": ask("c", **asked),
+        "d": ask("d", **large),
+        "f": ask("f", nvidia_gpu=100_000),
+        "e": ask("e", amd_gpu=huge),
+    }.items():
+        pod.spec.init_containers = [first] if name == "d" else None
+        world.see(pod)
+    world.see(share("fine", 50))
+    assert [*world.decide()] == ["fine"]
+    # A mistake is what keeps it waiting, and not the quota.
+    assert world.why("f") == ""
