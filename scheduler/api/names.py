@@ -72,6 +72,8 @@ HAMI_TO_ALLOCATE = "hami.io/vgpu-devices-to-allocate"
 HAMI_ALLOCATED = "hami.io/vgpu-devices-allocated"
 HAMI_BIND_PHASE = "hami.io/bind-phase"
 HAMI_BIND_TIME = "hami.io/bind-time"
+# What not every choice of a scheduler writes: an earlier choice that was not carried out leaves it behind.
+LEFT_BEHIND = (HAMI_MIG_ALLOCATIONS,)
 BIND_ALLOCATING = "allocating"
 BIND_SUCCESS = "success"
 BIND_FAILED = "failed"

@@ -56,6 +56,7 @@ class PodRecord(msgspec.Struct, gc=False, frozen=True):
         run_seconds: for so long it runs at most, by what it says itself; None if it says nothing.
         checkpoint_seconds: so often it saves its work; None if it does not say so.
         scopes, priority_class: which quotas of its namespace are about it, if it asks for devices.
+        left_notes: annotations of a choice that another scheduler made for it and did not carry out, while it has no node.
     """
 
     uid: str
@@ -89,6 +90,7 @@ class PodRecord(msgspec.Struct, gc=False, frozen=True):
     checkpoint_seconds: float | None = None
     scopes: frozenset[str] = frozenset()
     priority_class: str = ""
+    left_notes: tuple[str, ...] = ()
 
     @property
     def asks(self) -> told_cards.Asks:

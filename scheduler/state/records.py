@@ -113,6 +113,7 @@ class Records:
             checkpoint_seconds=checkpoint_seconds,
             scopes=space_quotas.list_scopes(spec) if template.most else _NO_SCOPES,
             priority_class=spec.priority_class_name if template.most else "",
+            left_notes=() if node else _list_left(meta),
         )
 
     def _read_claim(
@@ -230,6 +231,11 @@ def read_start(pod: wire.Pod) -> int:
     """Read when the kubelet took the pod up, in seconds since 1970; ``NOT_STARTED`` where the status does not say."""
     at = times.read_time(pod.status.start_time or "")
     return c.NOT_STARTED if at is None else at
+
+
+def _list_left(meta: wire.Meta) -> tuple[str, ...]:
+    notes = meta.annotations
+    return tuple(key for key in names.LEFT_BEHIND if notes.get(key)) if notes else ()
 
 
 def _has_initialized(pod: wire.Pod, template: templates.PodTemplate) -> bool:

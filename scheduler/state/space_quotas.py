@@ -194,7 +194,9 @@ class SpaceQuotas:
             family = self._devices.find_family(ask.family)
             found[family, c.SLOTS] += _sum_slots([(one.kind, one.cards) for one in ask.containers])
         pool_of, family_of = self._cards.columns.pool, self._nodes.pools.columns.family
-        for d, cores, mib, _ in self._ledger.pods.read_held(pod.row).tolist():
+        for d, cores, mib, _, part in self._ledger.pods.read_held(pod.row).tolist():
+            if part != c.NO_PART:
+                continue
             family = int(family_of[pool_of[d]])
             found[family, c.MIB] += mib
             found[family, c.CORES] += cores

@@ -23,6 +23,7 @@ pytest.register_assert_rewrite(
             "cases_hami",
             "cases_hostile",
             "cases_locks",
+            "cases_migration",
             "cases_policies",
             "cases_profiles",
             "cases_replicas",

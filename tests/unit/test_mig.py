@@ -190,6 +190,21 @@ def test_the_annotations_are_hamis_and_a_scheduler_that_starts_anew_reads_them()
     assert place(cluster, "c") == [Place("1g.5gb", 6, 1)]
 
 
+def test_a_reservation_that_was_never_carried_out_counts_for_nothing_and_is_emptied() -> None:
+    """HAMi's scheduler takes a shared card for unhealthy if its pod has a reservation of an instance."""
+    cluster = make_cluster()
+    old = {names.HAMI_MIG_ALLOCATIONS: '[{"containerIndex":0,"deviceIndex":0}]'}
+    record = cluster.see_pod(make.pod(name="a", gpu=1, gpumem=4000, annotations=old))
+    assert record is not None
+    assert record.problem is None
+    assert record.left_notes == (names.HAMI_MIG_ALLOCATIONS,)
+    emptied = {names.HAMI_ALLOCATED: "GPU-0,NVIDIA,4864,15:;", names.HAMI_MIG_ALLOCATIONS: ""}
+    bound = cluster.see_pod(make.pod(name="a", gpu=1, gpumem=4000, node="n", annotations=emptied))
+    assert bound is not None
+    assert bound.left_notes == ()
+    assert cluster.find_claim_problem(bound) is None
+
+
 def test_a_pod_that_names_no_instance_may_have_any() -> None:
     """Nothing else is cut out of its card, because nobody knows what is left."""
     cluster = make_cluster(2)

@@ -8,10 +8,13 @@ from typing import Any
 import pytest
 import yaml
 
-from scheduler.api import hami
+from scheduler.api import hami, names
+from scheduler.api.cards import CardUse
 from scheduler.api.hami_config.chart import CHART
 from scheduler.api.hami_config.reading import read_config
 from scheduler.api.pods.gpus import ContainerAsk, ContainerKind
+from scheduler.devices.contract import CardDriver
+from scheduler.devices.hami import HamiCards
 from scheduler.devices.vendors import table
 from scheduler.devices.vendors.driver import VendorCards
 from scheduler.devices.vendors.vendor import Vendor as Kind
@@ -240,3 +243,16 @@ def test_a_node_whose_register_is_gone_can_be_shown_as_one_that_had_it(kind: Kin
     words = driver.read_node(driver.sign_node(make.node(name="n")))
     assert driver.is_signed(words)
     assert driver.list_cards(words) == ()
+
+
+@pytest.mark.parametrize("word", ["NVIDIA", "DCU"])
+def test_a_node_with_a_name_that_no_label_can_have_gets_pods_without_the_label(word: str) -> None:
+    """HAMi's write of the pod fails there, so the pod never starts."""
+    driver: CardDriver = HamiCards("")
+    if word != "NVIDIA":
+        (driver,) = (one for one in table.list_drivers(CHART) if one.name == f"HAMi {word}")
+    slots = ((CardUse("card-0", 100, 10),),)
+    for name, labels in (("n" * 63, {names.HAMI_NODE: "n" * 63}), ("n" * 64, {})):
+        marks = driver.write_answer(name, slots, 1)
+        assert marks.annotations[names.HAMI_NODE] == name
+        assert marks.labels == labels

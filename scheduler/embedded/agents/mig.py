@@ -51,7 +51,7 @@ class MigCards:
             ValueError: the annotation does not have a place for each of the cards.
         """
         meta = pod["metadata"]
-        reserved: list[Json] = json.loads((meta.get("annotations") or {}).get(ALLOCATIONS, "[]"))
+        reserved: list[Json] = json.loads((meta.get("annotations") or {}).get(ALLOCATIONS) or "[]")
         mine = [one for one in reserved if one["containerIndex"] == container]
         if sorted(one["gpuUUID"] for one in mine) != sorted(cards):
             raise ValueError(f"the reservations of {meta['name']} are not for the cards {cards}")

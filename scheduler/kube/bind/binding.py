@@ -197,7 +197,8 @@ def _make_body(bind: Bind, pod: PodRecord, version: str, drivers: Drivers) -> by
     if bind.devices:
         now = int(wall_clock.now().timestamp())
         answer = marks.write_answers(drivers, bind.node, bind.devices, now)
-        metadata["annotations"] = answer.annotations
+        # A Binding cannot remove an annotation; an empty one means the same as none to those who read it.
+        metadata["annotations"] = dict.fromkeys(pod.left_notes, "") | answer.annotations
         if answer.labels:
             metadata["labels"] = answer.labels
     node = kinds.NODES
