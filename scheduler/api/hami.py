@@ -56,7 +56,9 @@ class Card(msgspec.Struct, gc=False, frozen=True, omit_defaults=True):
     numa: int = 0
     mode: str = ""
     health: bool = False
-    mig_profiles: tuple[hami_mig.Profile, ...] = msgspec.field(name="migProfiles", default=())
+    mig_profiles: tuple[hami_mig.Profile, ...] | None = msgspec.field(
+        name="migProfiles", default=None
+    )
 
 
 _cards = msgspec.json.Decoder(list[Card])
@@ -108,7 +110,7 @@ def encode_register(cards: Iterable[devices.Card]) -> str:
                 numa=card.numa,
                 mode="mig" if card.is_carved else card.mode,
                 health=card.healthy,
-                mig_profiles=hami_mig.list_profiles(card.parts),
+                mig_profiles=hami_mig.list_profiles(card.parts) or None,
             )
             for card in cards
         ]

@@ -35,7 +35,7 @@ class Profile(msgspec.Struct, gc=False, frozen=True, rename="camel"):
     memory_mb: int = msgspec.field(name="memoryMB", default=0)
     core: int = 0
     slice_count: int = 0
-    placements: tuple[Placement, ...] = ()
+    placements: tuple[Placement, ...] | None = None
 
 
 class Allocation(msgspec.Struct, gc=False, frozen=True, rename="camel", omit_defaults=True):
@@ -63,7 +63,9 @@ def list_parts(profiles: Iterable[Profile], field: str) -> tuple[Part, ...]:
     parts: list[Part] = []
     for one in sorted(profiles, key=lambda one: (one.memory_mb, one.slice_count)):
         places = sorted(
-            one.placements, key=lambda at: at.start, reverse=one.name.startswith(_FROM_THE_END)
+            one.placements or (),
+            key=lambda at: at.start,
+            reverse=one.name.startswith(_FROM_THE_END),
         )
         for at in places:
             is_possible = at.start >= 0 and at.size > 0 and at.start + at.size <= SLOTS_MAX

@@ -187,7 +187,9 @@ def _list_parts(card: hami.Card) -> tuple[Part, ...]:
     """List the instances that can be cut out of a card; none of those that HAMi up to 2.9 reports."""
     if card.mode != "mig":
         return ()
-    return hami_mig.list_parts(card.mig_profiles, f"metadata.annotations[{names.HAMI_REGISTER}]")
+    return hami_mig.list_parts(
+        card.mig_profiles or (), f"metadata.annotations[{names.HAMI_REGISTER}]"
+    )
 
 
 def _list_hidden(settings: DeviceSettings, node: str) -> tuple[str, ...]:

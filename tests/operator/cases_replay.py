@@ -51,7 +51,7 @@ def _node(trace: Trace, index: int, place: int) -> Json:
         cards=tuple(
             cards.Card(
                 id=card["id"],
-                index=card["index"],
+                index=card.get("index", 0),
                 count=card["count"],
                 devmem=card["devmem"],
                 type=card["type"],

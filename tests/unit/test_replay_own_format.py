@@ -183,7 +183,7 @@ def test_a_wrong_resource_of_a_node_is_told_too(tmp_path: Path) -> None:
 
 def test_how_a_resource_is_written_is_told_where_there_is_none(tmp_path: Path) -> None:
     nodes = "name,cpu,memory,iops\nn,1,1Gi,5\n"
-    assert "allowed besides gpus, model, resource:NAME" in refused(folder(tmp_path, nodes))
+    assert "allowed besides gpus, model, mig, resource:NAME" in refused(folder(tmp_path, nodes))
 
 
 def openb(path: Path, times: str) -> Path:
