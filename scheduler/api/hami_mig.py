@@ -19,6 +19,10 @@ from scheduler.errors import BadInput
 # Of these profiles HAMi takes the last place first, so that those of other profiles stay together.
 _FROM_THE_END = ("1g.", "3g.")
 _FIGURE_MAX = 2**31 - 1
+# The place of an instance of which nobody knows the place; no card has it.
+UNKNOWN = Place("", 0, 0)
+# No card has more, and what follows from them is computed for each size.
+_PARTS_MAX, _SIZES_MAX = 64, 16
 
 
 class Placement(msgspec.Struct, gc=False, frozen=True):
@@ -81,6 +85,11 @@ def list_parts(profiles: Iterable[Profile], field: str) -> tuple[Part, ...]:
                 one.name, one.memory_mb, one.core, at.start, at.size, max(1, one.slice_count)
             )
             parts.append(part)
+    if len(parts) > _PARTS_MAX or len({part.mib for part in parts}) > _SIZES_MAX:
+        raise BadInput(
+            field,
+            f"has more than {_PARTS_MAX} places of MIG instances, or more than {_SIZES_MAX} sizes, on a card",
+        )
     return tuple(parts)
 
 
@@ -116,6 +125,20 @@ def encode_allocations(slots: Slots) -> str:
         if use.place is not None
     ]
     return msgspec.json.encode(found).decode() if found else ""
+
+
+def are_reserved(slots: Slots, text: str) -> bool:
+    """Whether ``hami.io/vgpu-mig-allocations`` has the places of these instances, and no others."""
+    bare = tuple(tuple(use._replace(place=None) for use in slot) for slot in slots)
+    try:
+        return add_places(bare, text) == tuple(map(tuple, slots))
+    except BadInput:
+        return False
+
+
+def hide_places(slots: Slots) -> Slots:
+    """Say of what a pod holds that it is at unknown places."""
+    return tuple(tuple(use._replace(place=UNKNOWN) for use in slot) for slot in slots)
 
 
 def add_places(slots: Slots, text: str) -> Slots:

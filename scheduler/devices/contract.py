@@ -23,6 +23,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 from scheduler.api import names, wire
 from scheduler.api.cards import Card, Slots
 from scheduler.api.pods.gpus import GpuAsk
+from scheduler.errors import BadInput
 
 # The texts that a driver has read on a node. Equal texts mean equal devices.
 Words = tuple[str, ...]
@@ -126,6 +127,14 @@ class CountingDriver(Driver, Protocol):
 
     def sum_figures(self, offered: int) -> Figures:
         """Sum up the core percent, the MiB and the sharers of ``offered`` devices."""
+
+
+class PartialClaim(BadInput):
+    """A claim of which not all can be read; ``slots`` is what a pod holds at most by the rest."""
+
+    def __init__(self, error: BadInput, slots: Slots) -> None:
+        super().__init__(error.field, error.problem)
+        self.slots = slots
 
 
 @runtime_checkable

@@ -20,7 +20,15 @@ from scheduler.api.cards import Card, Part, Slots
 from scheduler.api.hami_config.maps import DeviceSettings
 from scheduler.api.hami_config.nodes import find_settings
 from scheduler.api.pods import gpus
-from scheduler.devices.contract import HAMI_LOCK, Lock, NodeReading, PodMarks, Texts, Words
+from scheduler.devices.contract import (
+    HAMI_LOCK,
+    Lock,
+    NodeReading,
+    PartialClaim,
+    PodMarks,
+    Texts,
+    Words,
+)
 from scheduler.errors import BadInput
 from scheduler.schema import columns as c
 
@@ -139,7 +147,10 @@ class HamiCards:
         text = (pod.metadata.annotations or {}).get(names.HAMI_ALLOCATED, "")
         slots = hami.place_slots(hami.decode_devices(text), asking)
         places = (pod.metadata.annotations or {}).get(names.HAMI_MIG_ALLOCATIONS, "")
-        return hami_mig.add_places(slots, places) if places else slots
+        try:
+            return hami_mig.add_places(slots, places) if places else slots
+        except BadInput as error:
+            raise PartialClaim(error, hami_mig.hide_places(slots)) from error
 
     def find_whole(self, device: str) -> str:
         """Find the UUID of the card: up to HAMi 2.9, parts of a card in MIG mode are named like ``UUID[0-1]``."""
@@ -157,8 +168,10 @@ class HamiCards:
         return PodMarks(answer, labels)
 
     def is_answered(self, annotations: Texts, slots: Slots) -> bool:
-        """Whether the annotation names the same cards."""
-        return annotations.get(names.HAMI_ALLOCATED) == hami.encode_devices(slots)
+        """Whether the annotations name the same cards, and the same places on them."""
+        if annotations.get(names.HAMI_ALLOCATED) != hami.encode_devices(slots):
+            return False
+        return hami_mig.are_reserved(slots, annotations.get(names.HAMI_MIG_ALLOCATIONS, ""))
 
     def is_served(self, annotations: Texts) -> bool:
         """Whether the bind phase is success or failed."""

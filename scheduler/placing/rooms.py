@@ -196,13 +196,22 @@ def suffice_cards(
             continue
         there = cluster.registers.list_cards(pod.uid, ask.family, row)
         slots = find_slots(grants, driver.name)
-        picks = [(there.get(use.uuid, -1), i) for i, uses in enumerate(slots) for use in uses]
+        picks = [_find_pick(cluster, there, i, use) for i, uses in enumerate(slots) for use in uses]
         if driver.chooser == c.SPANS and _are_bits_used(cluster, there, slots):
             return False
-        cards = np.array(picks, np.int64).reshape(-1, 2)
+        cards = np.array(picks, np.int64).reshape(-1, 3)
         if not gpus.suffices(world, ask, row, cards):
             return False
     return True
+
+
+def _find_pick(
+    cluster: Cluster, there: Mapping[str, int], container: int, use: CardUse
+) -> tuple[int, int, int]:
+    """Find the row of a card, with the container that has it and the part that it has; -1 for a card without that part."""
+    d = there.get(use.uuid, -1)
+    part = cluster.cards.find_part(d, use.place)
+    return (-1 if use.place is not None and part == c.NO_PART else d), container, part
 
 
 def _are_bits_used(cluster: Cluster, there: Mapping[str, int], slots: Slots) -> bool:

@@ -34,6 +34,10 @@ class SlotCounters(Handle):
     used: Ints1  # [E] E = slots of all cards
 
 
+# The links of pools with more cards are not known.
+LINKED_MAX = 64
+
+
 class Links(Handle):
     """How well cards are linked with the others of their pool."""
 

@@ -372,8 +372,8 @@ class Scratch(Handle):
     chosen: Ints1  # [M] places in ``passing``
     trial: Ints1  # [M] likewise, of the set that is looked at
     sums: Ints1  # [M] the sum of the scores of its first cards
-    gains: Ints2  # [M, M] by how many of them there are: what each other card would add
-    pairs: Ints2  # [M, M] the score of each pair of ``passing``
+    gains: Ints2  # [M, M], at most LINKED_MAX each: by how many of them there are: what each other card would add
+    pairs: Ints2  # [M, M], likewise: the score of each pair of ``passing``
     cut: Ints1  # [M] the slots of each card that are in use with the pod
     only_numa: Ints1  # [1] the NUMA node of which alone devices may be taken, ANY_NUMA: of all
     holds: Ints2  # [2 P, N_HOLD] what the pod at hand holds of the picks, as ``Pods.holds``

@@ -9,6 +9,7 @@ import numpy as np
 from scheduler.schema import columns as c
 from scheduler.schema import domains as of_domains
 from scheduler.schema import places
+from scheduler.schema.card_parts import LINKED_MAX
 from scheduler.schema.handles import share_array
 from scheduler.schema.world import ANY_ROW, ANYWHERE, NOWHERE, Run
 
@@ -114,6 +115,7 @@ def make_run() -> Run:
 def make_scratch(most_cards: int, most_picks: int, typical: int) -> c.Scratch:
     """Make the working space for nodes of so many cards, pods of so many picks, and so many typical pods."""
     lanes = np.zeros(c.LANES_END)
+    linked = min(most_cards, LINKED_MAX)
     return c.Scratch(
         lanes=lanes,
         cap=lanes[c.LANES_CAP : c.LANES_USED].reshape(c.N_DIMS, c.BLOCK),
@@ -137,8 +139,8 @@ def make_scratch(most_cards: int, most_picks: int, typical: int) -> c.Scratch:
         chosen=np.zeros(most_cards, np.int64),
         trial=np.zeros(most_cards, np.int64),
         sums=np.zeros(most_cards, np.int64),
-        gains=np.zeros((most_cards, most_cards), np.int64),
-        pairs=np.zeros((most_cards, most_cards), np.int64),
+        gains=np.zeros((linked, linked), np.int64),
+        pairs=np.zeros((linked, linked), np.int64),
         cut=np.zeros(most_cards, np.int64),
         only_numa=np.full(1, c.ANY_NUMA, np.int64),
         holds=np.zeros((2 * most_picks, c.N_HOLD), np.int64),

@@ -174,6 +174,7 @@ class Boards:
 
     def find_refusals(self, shape: Shape, rows: c.Ints) -> c.Ints:
         """Find the refusal bits [W, n] of n rows without using the shape's board; 0 where a pod of the shape fits."""
+        self._fit_scratch(shape)
         bits = np.zeros((table.count_words(shape.asked.template), rows.size), np.int64)
         diagnose.judge_rows(self.get_world(shape), shape.ask, rows, bits)
         self.refresh_counts(shape)
@@ -317,7 +318,7 @@ class Boards:
         self._make_room(shape)
         # No node has more cards than exist.
         most = self._cluster.cards.most_on_a_node
-        if self._cluster.nodes.columns.pools.carved.any():
+        if self._cluster.cards.has_parts:
             # Several parts of one card may serve one container.
             most *= SLOTS_MAX
         asks = (shape.ask, *shape.ask.more)

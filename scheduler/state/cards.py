@@ -43,7 +43,12 @@ class CardTable:
     def words(self) -> tuple[int, ...]:
         """Changes when requests must be compiled anew, because words are new or have new numbers."""
         n_words = len(self.models), len(self.modes), len(self.uuids)
-        return (*n_words, self._n_numberings, self.most_on_a_node)
+        return (*n_words, self._n_numberings, self.most_on_a_node, self.has_parts)
+
+    @property
+    def has_parts(self) -> bool:
+        """Whether any card can be cut, or could since the start."""
+        return len(self.carvings.sizes) > 1
 
     def place_cards(self, cards: tuple[Card, ...], pool: int) -> int:
         """Write the cards of one node's pool, of which nothing is in use, and return the row of the first."""

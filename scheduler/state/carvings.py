@@ -12,6 +12,8 @@ from scheduler.state.structures.runs import Runs
 Parts = tuple[Part, ...]
 # The sets of the slots of a card.
 N_SETS = 1 << SLOTS_MAX
+# The place of the part that takes all slots of a card.
+_ALL = Place("", 0, SLOTS_MAX)
 
 
 class CarvingTable:
@@ -52,6 +54,8 @@ class CarvingTable:
             (part.mib, part.cores, _make_set(part), part.slices * c.WHOLE // most) for part in parts
         ]
         run = first, len(parts), max(part.mib for part in parts)
+        # Behind the parts stands one that takes all slots, for pods of which nobody knows what part they have.
+        rows.append((0, 0, (1 << max(part.start + part.size for part in parts)) - 1, 0))
         slots = np.array([_make_set(part) for part in parts], np.int64)
         slices = np.array([part.slices for part in parts], np.int64)
         mib = np.array([part.mib for part in parts], np.int64)
@@ -71,6 +75,7 @@ class CarvingTable:
         worths = [slices[mib == size].min() * c.WHOLE // most for size in sizes]
         self.worths.append(np.array(worths, np.int64))
         self._places += [Place(part.profile, part.start, part.size) for part in parts]
+        self._places.append(_ALL)
         number = self._numbers[parts] = len(self._numbers)
         return number
 
@@ -104,11 +109,10 @@ class CarvingTable:
         there = (part for part in range(first, first + n) if self._places[part] == place)
         return next(there, c.NO_PART)
 
-    def find_largest(self, carving: int) -> int:
-        """Find the part of a carving that takes the most slots."""
+    def find_all(self, carving: int) -> int:
+        """Find the part of a carving that takes all slots; no pod is given it."""
         first, n, _ = self.carvings.run[:, carving].tolist()
-        sizes = [place.size for place in self._places[first : first + n]]
-        return int(first + np.argmax(sizes))
+        return int(first + n)
 
 
 def fill_sets(slots: c.Ints, worth: c.Ints) -> c.Ints:

@@ -22,7 +22,7 @@ class LinkTable:
     def find_rows(self, cards: Sequence[Card]) -> list[int]:
         """Find where the scores of each card of a pool begin, one for each card of the pool; -1 where none are known."""
         n = len(cards)
-        if not any(card.links for card in cards):
+        if n > card_parts.LINKED_MAX or not any(card.links for card in cards):
             return [_NONE] * n
         places = {card.id: place for place, card in enumerate(cards)}
         matrix = np.zeros((n, n), np.int64)

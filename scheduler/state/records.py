@@ -16,6 +16,7 @@ from scheduler.api.groups.definitions import Membership
 from scheduler.api.groups.readers.owners import find_owner
 from scheduler.api.limits import PodLimits
 from scheduler.api.pods import gpus, templates, volumes
+from scheduler.devices.contract import PartialClaim
 from scheduler.errors import BadInput, Mistake
 from scheduler.schema import columns as c
 from scheduler.state import held_asks, told_cards
@@ -126,6 +127,8 @@ class Records:
             for driver in self._devices.list_card_drivers(part.family):
                 try:
                     slots = driver.read_claim(pod, [bool(ask.cards) for ask in part.most])
+                except PartialClaim as error:
+                    problem, slots = error.mistake, error.slots
                 except BadInput as error:
                     problem = error.mistake
                     continue

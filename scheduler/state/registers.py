@@ -309,21 +309,29 @@ class Registers:
         # What one family holds is copied, because the next one writes to the same working space.
         held = np.full((n_held, c.N_HOLD), c.NO_PART, np.int64)
         held[:, : c.HOLD_PART] = work[:n_held, : c.HOLD_PART]
-        return np.concatenate((held, parts)) if len(parts := self._list_parts(held, told)) else held
+        parts = self._list_parts(held, told, int(containers[c.N_CARDS].sum()))
+        return np.concatenate((held, parts)) if len(parts) else held
 
-    def _list_parts(self, held: c.Ints, told: c.Ints) -> c.Ints:
+    def _list_parts(self, held: c.Ints, told: c.Ints, wanted: int) -> c.Ints:
         """List the parts that a pod holds of the cards that it holds, as further rows of ``held``.
 
-        A pod that names no part of a card that is cut may have any: the largest is charged, so that none is given twice.
+        A pod that requests ``wanted`` cards and does not name a part for each, or names one that the card does not have, may
+        have any part: then nothing else can be cut out of its cards, so that none is given twice.
         """
         carving = self._cards.columns.carving
         cut = [d for d in held[:, c.HOLD_CARD].tolist() if carving[d]]
+        if not cut:
+            return NOTHING
+        of_cut = told[np.isin(told[:, kernel.CARD], cut)]
+        named = set(map(tuple, of_cut[:, [kernel.CARD, kernel.TOLD_PART]].tolist()))
+        is_short = len(told) - len(of_cut) + len(named) < wanted
         found = []
         for d in cut:
-            parts = set(told[told[:, kernel.CARD] == d, kernel.TOLD_PART].tolist()) - {c.NO_PART}
-            largest = self._cards.carvings.find_largest(int(carving[d]))
-            found += [(d, 0, 0, 0, part) for part in sorted(parts) or [largest]]
-        return np.array(found, np.int64).reshape(-1, c.N_HOLD)
+            parts = sorted(part for card, part in named if card == d)
+            if is_short or not parts or c.NO_PART in parts:
+                parts = [self._cards.carvings.find_all(int(carving[d]))]
+            found += [(d, 0, 0, 0, part) for part in parts]
+        return np.array(found, np.int64)
 
     def _find_span(self, pool: int) -> range:
         start = int(self.pools.columns.start[pool])

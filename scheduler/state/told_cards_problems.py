@@ -38,4 +38,5 @@ def _find_of_family(
     if not cards:
         return None
     unsaid = told_cards.describe_unnamed(slots, asks, cards, table, driver.find_whole)
-    return Mistake(driver.claim_field, unsaid) if unsaid else None
+    # What cannot be read of a claim that names cards, such as places on them.
+    return Mistake(driver.claim_field, unsaid) if unsaid else pod.problem

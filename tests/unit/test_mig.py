@@ -21,39 +21,8 @@ from scheduler.state import checks
 from scheduler.state.cluster import Cluster
 from scheduler.state.pods import PodRecord
 from tests import make, slices
+from tests.model.mig import A100, Json, make_card, make_cluster
 from tests.oracles import mig as twin
-
-Json = dict[str, Any]
-# An A100 of 40 GB, as the plugin reports it: MiB, percent of cores, slices, and the places.
-A100 = {
-    "1g.5gb": (4864, 15, 1, [(i, 1) for i in range(7)]),
-    "2g.10gb": (9856, 29, 2, [(0, 2), (2, 2), (4, 2)]),
-    "3g.20gb": (19968, 43, 3, [(0, 4), (4, 4)]),
-    "4g.20gb": (19968, 58, 4, [(0, 4)]),
-    "7g.40gb": (40192, 100, 7, [(0, 8)]),
-}
-
-
-def make_card(uuid: str, index: int = 0) -> Json:
-    profiles = [
-        {
-            "name": name,
-            "memoryMB": mib,
-            "core": cores,
-            "sliceCount": n,
-            "placements": [{"start": start, "size": size} for start, size in places],
-        }
-        for name, (mib, cores, n, places) in A100.items()
-    ]
-    return make.card(uuid=uuid, index=index, sharers=7, mib=40960, mode="mig") | {
-        "migProfiles": profiles
-    }
-
-
-def make_cluster(n_cards: int = 1) -> Cluster:
-    cards = [make_card(f"GPU-{i}", i) for i in range(n_cards)]
-    return make.cluster(nodes=[make.hami_node(name="n", cards=cards, cpu=64)])
-
 
 # The pods that choose as HAMi does.
 HAMI = {"hami.io/gpu-scheduler-policy": "binpack"}

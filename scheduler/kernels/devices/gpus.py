@@ -278,8 +278,8 @@ def write_pick(
 def suffices(world: World, ask: c.Ask, row: int, picks: Ints2) -> bool:
     """Whether a pod could get exactly these cards of a node now.
 
-    ``picks`` [p, 2]: row of the card and number of the container, in the order in which containers are served;
-    a row of -1 is a card that is not there. The rule on NUMA nodes is left out: whoever chose the cards kept it.
+    ``picks`` [p, 3]: row of the card, number of the container and part of the card (``NO_PART``: any that suffices, or the
+    card as it is), in the order in which containers are served; a row of -1 is a card that is not there. The rule on NUMA nodes is left out: whoever chose the cards kept it.
     Writes ``s.held``. O(p).
     """
     nodes, cards, s = world.tables.nodes, world.tables.cards, world.scratch
@@ -288,15 +288,20 @@ def suffices(world: World, ask: c.Ask, row: int, picks: Ints2) -> bool:
     begin_choice(cards, start, count, s)
     s.first[c.FIRST_PICK] = picks.shape[0]
     for p in range(picks.shape[0]):
-        d, slot = picks[p, 0], picks[p, 1]
+        d, slot, told = picks[p, 0], picks[p, 1], picks[p, 2]
         if (
             d < start
             or d >= start + count
             or not accepts_card(cards, ask, slot, start, d - start, p, s)
         ):
             return False
-        pick_card(cards, ask, slot, d, p, s)
-        if ask.containers[c.KIND, slot] != c.KIND_INIT:
+        if told == c.NO_PART:
+            pick_card(cards, ask, slot, d, p, s)
+        elif cards.carvings.parts[told, card_parts.PART_SLOTS] & s.cut[d - start] != 0:
+            return False
+        else:
+            write_pick(cards, ask, slot, (d, told), p, s)
+        if ask.containers[c.KIND, slot] != c.KIND_INIT or s.pick_part[p] != c.NO_PART:
             s.held[c.CORES, d - start] += s.pick_cores[p]
             s.held[c.MIB, d - start] += s.pick_mib[p]
             s.held[c.SLOTS, d - start] += 1

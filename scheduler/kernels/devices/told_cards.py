@@ -45,24 +45,25 @@ def hold_cards(
         kind = containers[c.KIND, i]
         is_over = initialized and kind == c.KIND_INIT
         for t in range(first, at):
-            # A part is held by the pod until its end.
+            # A part is held by the pod until its end, whichever it is.
             is_part = told[t, TOLD_PART] != c.NO_PART
-            if told[t, CARD] >= 0 and (is_part or not is_over):
+            stays = told[t, CARD] >= 0 and cards.mig[told[t, CARD]]
+            if told[t, CARD] >= 0 and (stays or not is_over):
                 most = gpus.find_mib(cards, containers, i, told[t, CARD])
                 mib, cores = min(told[t, TOLD_MIB], most), told[t, TOLD_CORES]
                 if is_part:
                     mib = cards.carvings.parts[told[t, TOLD_PART], card_parts.PART_MIB]
                     cores = cards.carvings.parts[told[t, TOLD_PART], card_parts.PART_CORES]
-                elif cards.mig[told[t, CARD]]:
-                    # It names a part that the card does not have.
-                    cores = min(cores, containers[c.ASK_CORES, i])
                 elif containers.shape[0] > c.N_ASKED:
                     cores = min(cores, gpus.find_cores(cards, containers, i, told[t, CARD]))
                 elif containers[c.ASK_CORE_PERCENT, i] > 0:
                     # What was requested is not known in the words of the claim, but no card has more than all.
                     cores = min(cores, cards.total[c.CORES, told[t, CARD]])
+                else:
+                    # Also of whoever names a part that the card does not have.
+                    cores = min(cores, containers[c.ASK_CORES, i])
                 j = told[t, CARD] - start
-                _hold_one_more(work, j, c.KIND_APP if is_part else kind, cores, mib)
+                _hold_one_more(work, j, c.KIND_APP if stays else kind, cores, mib)
                 work[j, _OWN] = i
         # A card in MIG mode serves a container several times.
         if is_carved or is_over:

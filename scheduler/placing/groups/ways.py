@@ -131,7 +131,7 @@ class Ways:
         n_cards = int(containers[c.N_CARDS, slot])
         for n_sets, picks in enumerate(_list_sets(list(kinds.values()), n_cards)):
             self.spent += n_sets % _SETS_A_TRY == 0
-            asked = np.array([(d, slot) for d in picks], np.int64)
+            asked = np.array([(d, slot, c.NO_PART) for d in picks], np.int64)
             if gpus.suffices(world, shape.ask, row, asked):
                 yield Way(shape, row, self._write_grants(shape, slot, picks, pool))
             elif self.is_spent:
