@@ -388,9 +388,7 @@ class Scratch(Handle):
     frag: Ints1  # [K] and what is idle on those that will not
     fits_with: Ints1  # [K] likewise, with the pod
     frag_with: Ints1  # [K]
-    served: (
-        Floats1  # [2] milli-GPU that CPU and the like serve on the node, before the pod and with it
-    )
+    served: Floats1  # [2] milli-GPU that CPU and the like serve there, before the pod and with it
     room: Floats2  # [ROOM_END, RESOURCES_MAX] what is free, its used share, 1 / what there is; see schema/places.py
     places: Floats1  # [TYPICAL_MAX] how many typical pods fit
     second: Ints1  # [1] the second objective of the node at hand, below ``ModeTerm.unit``
