@@ -14,7 +14,7 @@ PYTEST := $(BIN)/python -m pytest
 BESIDE := -n 3 --dist loadfile
 SEEDED = $(if $(SEED),--hypothesis-seed=$(SEED))
 # Kernels write without looking; these tests drive all of them over odd clusters.
-BOUNDS := $(addprefix tests/unit/test_,kernels_place.py keel_twin.py run_twin.py learning.py never_over_allocated.py cold.py masks.py)
+BOUNDS := $(addprefix tests/unit/test_,kernels_place.py keel_twin.py run_twin.py learning.py never_over_allocated.py cold.py masks.py mig.py mig_corners.py links.py vendor_choosers.py)
 # These let Python run the kernels, which takes a hundred times as long: they try fewer examples then.
 UNCOMPILED := $(addprefix tests/unit/test_,kernels_place.py kernels_claims.py kernels_gpus.py kernels_scores.py kernels_scores_in_a_cycle.py kernels_lambda_g_examples.py board_keys.py twin_corners.py)
 COVERAGE := $(BIN)/python -m coverage
