@@ -6,6 +6,8 @@ a whole only. HAMi takes the number of cores of the first node that it has seen 
 
 from __future__ import annotations
 
+from functools import partial
+
 from scheduler.api import wire
 from scheduler.api.cards import Card, CardUse
 from scheduler.api.hami_config.sections import DeviceConfig
@@ -73,6 +75,7 @@ def list_kinds(config: DeviceConfig) -> tuple[Vendor, ...]:
             nouse_ids=("aws.amazon.com/nouse-neuron-uuid",),
             read_node=read_figures,
             list_cards=_list_cards,
+            count_most=partial(_count_most, devices, cores),
             read_container=read_container,
             complete_ask=complete_ask,
             write_use=_write_use,
@@ -82,6 +85,15 @@ def list_kinds(config: DeviceConfig) -> tuple[Vendor, ...]:
             chooser=c.SPANS,
         ),
     )
+
+
+def _count_most(devices: str, cores: str, container: wire.Container, field: str) -> int:
+    try:
+        n = gpus.read_integer(container, devices, field)
+        n_cores = gpus.read_integer(container, cores, field) if cores else None
+    except BadInput:
+        return 1
+    return n or -(-(n_cores or 0) // _PAIR)
 
 
 def _name_model(n_cores: int) -> str:
