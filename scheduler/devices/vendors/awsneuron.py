@@ -103,7 +103,8 @@ def _name_model(n_cores: int) -> str:
 def _list_cards(words: tuple[str, ...]) -> tuple[Card, ...]:
     """List the devices. Their memory is not known, so the number of their cores counts as memory."""
     name, n, ring = words[0], int(words[1]), words[3]
-    n_cores = min(max(1, int(words[2]) // n), _CORES_MAX)
+    # A node does not offer unhealthy cores, and these are no reason to close the others.
+    n_cores = min(max(1, -(-int(words[2]) // n)), _CORES_MAX)
     return tuple(
         Card(
             id=f"{name}-{_WORD}-{i}",
