@@ -70,6 +70,8 @@ def list_kinds(config: DeviceConfig) -> tuple[Vendor, ...]:
             word=_WORD,
             cards=devices,
             cores=cores,
+            # Its cores are bits, and their number stands for memory.
+            cores_figure=c.MIB,
             allocated="hami.io/aws-neuron-devices-allocated",
             use_ids=("aws.amazon.com/use-neuron-uuid",),
             nouse_ids=("aws.amazon.com/nouse-neuron-uuid",),

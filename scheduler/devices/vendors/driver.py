@@ -31,7 +31,7 @@ class VendorCards:
             f"resources {', '.join(filter(None, (vendor.cards, vendor.memory, vendor.cores)))}",
         )
         self.inner_resources = frozenset(filter(None, (vendor.memory, vendor.cores)))
-        named = (vendor.memory, (c.MIB, vendor.mib)), (vendor.cores, (c.CORES, 1))
+        named = (vendor.memory, (c.MIB, vendor.mib)), (vendor.cores, (vendor.cores_figure, 1))
         self.parts: Mapping[str, tuple[int, int]] = {name: part for name, part in named if name}
         self.notes = vendor.notes
         self.chooser, self.lock = vendor.chooser, vendor.lock

@@ -71,6 +71,7 @@ class Vendor:
         use_types, nouse_types: annotations of pods that name models; empty where there are none.
         other_notes: further annotations of pods that are read.
         mib: the MiB of one unit of ``memory``.
+        cores_figure: the figure of a card that is the number of its cores, as ``schema.columns.CORES``.
         are_totals: memory and cores are of all devices of a container; else of each.
         default_cores: the cores of a container that says nothing of cores.
         is_unmeasured: devices are shared by a number of containers, and by nothing else.
@@ -101,6 +102,7 @@ class Vendor:
     nouse_types: str = ""
     other_notes: tuple[str, ...] = ()
     mib: int = 1
+    cores_figure: int = c.CORES
     are_totals: bool = False
     default_cores: int = 100
     is_unmeasured: bool = False
