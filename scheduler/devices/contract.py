@@ -167,6 +167,9 @@ class CardDriver(Driver, Protocol):
     none_told: str
     not_told: str
 
+    def read_most(self, pod: wire.Pod) -> tuple[GpuAsk, ...]:
+        """Read the most that a pod may hold whose request cannot be read: it may run on a node all the same."""
+
     def read_node(self, node: wire.Node) -> Words:
         """Read what is written on a node about its devices."""
 

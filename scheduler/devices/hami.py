@@ -78,6 +78,10 @@ class HamiCards:
         """Read how many cards a pod requests, and how much of the memory and cores of each."""
         return gpus.read_asks(pod, self._nvidia)
 
+    def read_most(self, pod: wire.Pod) -> tuple[gpus.GpuAsk, ...]:
+        """Read the cards of a pod with a malformed request, as whole ones."""
+        return gpus.read_most(pod, self._nvidia.cards)
+
     def read_node(self, node: wire.Node) -> Words:
         """Read the register, the closed cards, whether the plugin has written, and the links between cards."""
         notes = node.metadata.annotations or {}

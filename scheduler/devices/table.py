@@ -171,11 +171,6 @@ class Devices:
         """Whether the cards of a driver are in its pools of a family, which it does not only serve as an earlier one."""
         return driver in self._drivers_of[family]
 
-    @property
-    def malformed_family(self) -> str:
-        """NVIDIA's family: pods with malformed requests may hold its cards; empty if there is none."""
-        return next((one for driver in self._in_use[:1] for one in driver.resources), "")
-
     def is_family(self, resource: str) -> bool:
         """Whether a resource requests devices of a family."""
         return resource in self._numbers
@@ -206,6 +201,23 @@ class Devices:
         Raises:
             BadInput: a figure that the family's plugin could not serve.
         """
+        return self._read_each(pod, lambda number: self.drivers[number].read_requests(pod))
+
+    def read_most(self, pod: wire.Pod) -> tuple[GpuAsk, ...]:
+        """Read what a pod requests from each family, and the most that it may hold of those where that cannot be read."""
+
+        def read(number: int) -> tuple[GpuAsk, ...]:
+            try:
+                return self.drivers[number].read_requests(pod)
+            except BadInput:
+                cards = self.cards.get(number)
+                return () if cards is None else cards.read_most(pod)
+
+        return self._read_each(pod, read)
+
+    def _read_each(
+        self, pod: wire.Pod, read_of: Callable[[int], tuple[GpuAsk, ...]]
+    ) -> tuple[GpuAsk, ...]:
         containers = chain(pod.spec.containers, pod.spec.init_containers or ())
         found = (one.resources for one in containers if one.resources is not None)
         named = {name for one in found for name in (*(one.requests or ()), *(one.limits or ()))}
@@ -215,7 +227,7 @@ class Devices:
             ask
             for number, read, patterns in self._reads
             if self._may_read(read, patterns, named)
-            for ask in self.drivers[number].read_requests(pod)
+            for ask in read_of(number)
             # The first driver of a family reads what is requested of the family.
             if self._find_reader(ask.family) == number
         )

@@ -64,7 +64,7 @@ class Records:
         meta, spec = pod.metadata, pod.spec
         node = spec.node_name or ""
         template = self._intern_template(pod)
-        if node and self._devices.earlier:
+        if node and (self._devices.earlier or template.problem is not None):
             template = self._keep_held(pod, template, old)
         problem = None if node else template.problem or limits.find_own_excess(pod, self._limits)
         # No container of a pod without a node has run, whatever the pod's status says.
@@ -185,10 +185,8 @@ class Records:
         """Return the template of a pod on a node with what the pod asked of devices when it came there."""
         asks = templates.list_asks(template)
         if old is not None and old.node == pod.spec.node_name:
-            before = old.template
-            if before.most and before.gpu is None and not asks:
-                return templates.give_most(template, before.most, before.most_of)
-            found = held_asks.join_asks(self._devices, templates.list_asks(before), asks)
+            before = templates.list_asks(old.template)
+            found = held_asks.join_asks(self._devices, before, asks)
         else:
             found = held_asks.find_asks(self._devices, pod, asks)
         if found == asks:

@@ -106,11 +106,7 @@ def _rename(cluster: Cluster, pod: PodRecord, renamed: Renamed) -> PodTemplate:
         return template
     asks = templates.list_asks(template)
     found = tuple(ask._replace(family=find(ask.family)) for ask in asks)
-    if found != asks:
-        return templates.give_asks(template, found)
-    if not asks and (family := find(template.most_of)) != template.most_of:
-        return templates.give_most(template, template.most, family)
-    return template
+    return template if found == asks else templates.give_asks(template, found)
 
 
 def _judge(cluster: Cluster, facts: NodeFacts) -> NodeFacts:

@@ -33,6 +33,9 @@ DECIDING = (
     names.HAMI_BIND_TIME,
     "hami.io/vgpu-mig-allocations",
     "hami.io/dcu-devices-to-allocate",
+    "AWS_NEURON_IDS",
+    "huawei.com/Ascend910B3",
+    "metax-tech.com/gpu-devices-allocated",
     "hami.io/Ascend910B4-devices-allocated",
     "hami.io/kunlun-allocated",
 )
@@ -131,6 +134,11 @@ def test_what_steers_is_the_tenants(tenant: Tenant) -> None:
     steering = dict.fromkeys(names.STEERING, "x") | {"hami.io/numa-alignment": "strict"}
     assert tenant.create("steers", annotations=steering).status == 201
     assert tenant.annotate("steers", **{names.HAMI_NODE_POLICY: "spread"}).status == 200
+    unplaced = {
+        "metax-tech.com/sgpu-qos-policy": "fixed-share",
+        "huawei.com/vnpu-mode": "hami-core",
+    }
+    assert tenant.annotate("steers", **unplaced).status == 200
 
 
 def test_a_pod_with_a_thousand_annotations_is_taken(tenant: Tenant) -> None:
@@ -249,6 +257,8 @@ async def test_scheduler_and_plugin_write_them_and_the_owner_keeps_his_pod(
     for change in ({names.HAMI_ALLOCATED: None}, {names.HAMI_ALLOCATED: ";"}):
         refused = await asyncio.to_thread(partial(tenant.annotate, "work", **change))
         _is_refused(refused, names.HAMI_ALLOCATED)
+    policy = {"metax-tech.com/sgpu-qos-policy": "fixed-share"}
+    _is_refused(await asyncio.to_thread(partial(tenant.annotate, "work", **policy)), *policy)
     body = {"metadata": {"labels": {"mine": "yes"}, "annotations": {"note": "kept"}}}
     answer = await asyncio.to_thread(tenant.call, "PATCH", f"{PODS}/work", body)
     assert answer.status == 200, answer.body

@@ -43,6 +43,9 @@ class _Cards:
         ask = gpus.read_whole_ask(pod, self.resource)
         return () if ask is None else (ask._replace(by_card=True, joint=self.is_joint),)
 
+    def read_most(self, pod: wire.Pod) -> tuple[gpus.GpuAsk, ...]:
+        return gpus.read_most(pod, self.resource)
+
     def read_node(self, node: wire.Node) -> Words:
         return ((node.metadata.annotations or {}).get(NICS, ""),)
 

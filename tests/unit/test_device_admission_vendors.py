@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 import yaml
 
-from scheduler.api.admission.settings import AdmissionSettings
+from scheduler.api.admission.settings import AdmissionSettings, follow_devices
 from scheduler.api.hami_config.chart import CHART
+from scheduler.api.hami_config.maps import DeviceSettings
 from scheduler.api.hami_config.reading import read_config
 from scheduler.devices.admission import steps, vendors
 from scheduler.devices.admission.drafts import PodDraft
@@ -159,3 +160,26 @@ def test_the_api_server_asks_about_the_resources_by_which_containers_ask_for_dev
     every = {one for driver in drivers for one in (*driver.resources, *driver.inner_resources)}
     asking = {one for one in every if review({one: "1"}) != steps.Allowed([])}
     assert set(re.findall(r"'([^']+)'", condition)) == asking
+
+
+def test_other_vendors_are_admitted_by_the_configuration_that_is_followed() -> None:
+    chips = tuple(
+        one._replace(
+            runtime_class="ascend", whole_mib=98304, capacity_mib=98304, cards="a.example/npu"
+        )
+        if one.word == "Ascend910B3"
+        else one
+        for one in CHART.vnpus
+    )
+    found = follow_devices(AdmissionSettings(), DeviceSettings(CHART._replace(vnpus=chips)))
+    limits = {"a.example/npu": "1", "huawei.com/Ascend910B3-memory": "90000"}
+    pod = {"spec": {"containers": [{"name": "main", "resources": {"limits": limits}}]}}
+    text = json.dumps(pod).encode()
+    said = steps.review_pod(text, "default", found, lambda _: None)
+    assert isinstance(said, steps.Allowed)
+    written = {one["path"]: one["value"] for one in said.patch}
+    assert written["/spec/runtimeClassName"] == "ascend"
+    assert "98304" in json.dumps(written)
+    assert steps.review_pod(text, "default", AdmissionSettings(), lambda _: None) == steps.Allowed(
+        []
+    )

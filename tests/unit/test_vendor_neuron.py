@@ -11,6 +11,7 @@ from scheduler.placing.rooms import suffice_cards
 from scheduler.state import checks
 from scheduler.state.cluster import Cluster
 from tests import make
+from tests.unit.test_device_maps import World
 from tests.unit.test_vendor_ascend import find_driver, place
 
 DEVICES, CORES = "aws.amazon.com/neuron", "aws.amazon.com/neuroncore"
@@ -144,3 +145,11 @@ def test_a_core_that_was_promised_is_not_given_twice() -> None:
     assert (is_left(1), is_left(2)) == (True, True)
     bind(cluster, "other", neuroncore=1)
     assert (is_left(1), is_left(2)) == (False, True)
+
+
+def test_an_unhealthy_core_does_not_close_the_others_of_its_node() -> None:
+    world = World()
+    core, device = "aws.amazon.com/neuroncore", "aws.amazon.com/neuron"
+    world.see(make.node(name="n", cpu=64, allocatable={core: 7, device: 4}))
+    world.see(make.pod(name="p", cpu=1, requests={core: 2}))
+    assert world.decide() == {"p": "n"}

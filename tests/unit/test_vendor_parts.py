@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
-from scheduler.api import wire
+from scheduler.api import steering, wire
 from scheduler.errors import BadInput
 from scheduler.state import checks
 from scheduler.state.cluster import Cluster
 from tests import make
+from tests.unit.test_device_maps import World
 from tests.unit.test_vendor_ascend import find_driver, place
 
 SIZE, GIB, CORES = "enflame.com/drs-gcu", "enflame.com/gcu-memory", "enflame.com/gcu-core"
@@ -234,3 +235,67 @@ def test_whole_shared_cards_come_from_small_zones_one_by_one_too() -> None:
 def test_a_garbled_register_of_metax_is_told_with_its_name(text: str) -> None:
     with pytest.raises(BadInput, match=r"metadata.annotations\[metax-tech.com/node-gpu-devices\]"):
         find_driver("Metax-SGPU").list_cards((text, ""))
+
+
+@pytest.mark.parametrize(("key", "value"), [(POLICY, "x"), (CLASS, "x")])
+def test_a_pod_on_a_node_keeps_what_it_holds_when_its_annotations_become_malformed(
+    key: str, value: str
+) -> None:
+    world = World()
+    world.see(make_metax(""), pod := ask_share("p", 60, 90))
+    assert world.decide() == {"p": "n1"}
+    assert world.used("n1") == [(90, 61440, 1)]
+    pod.metadata.annotations = {**(pod.metadata.annotations or {}), key: value}
+    world.see(pod, ask_share("q", 5, 10))
+    assert world.used("n1") == [(90, 61440, 1)]
+    assert world.decide() == {}
+
+
+@pytest.mark.parametrize("claim", ["", "g1,Metax-SGPU,4096,30:;"])
+def test_a_pod_with_a_malformed_annotation_that_comes_with_a_node_holds_a_whole_card(
+    claim: str,
+) -> None:
+    world = World()
+    notes = {POLICY: "x", **({"hami.io/metax-sgpu-devices-allocated": claim} if claim else {})}
+    pod = ask_share("p", 4, 30, **notes)
+    pod.spec.node_name = "n1"
+    world.see(make_metax("", ""), pod)
+    card = (100 if not claim else 30, 65536, 1)
+    assert sorted(world.used("n1")) == [(0, 0, 0), card]
+    limit = wire.Meta(name="q", namespace="default", uid="q")
+    world.see(steering.ResourceQuota(limit, {"hard": {f"limits.{SHARE}": "1"}}))
+    world.see(ask_share("next", 4, 30))
+    assert world.decide() == {}
+
+
+def test_a_malformed_partition_is_the_whole_card_on_its_node() -> None:
+    world = World()
+    pod = make.pod(name="p", cpu=1, requests={GIB: 8, CORES: 101})
+    pod.spec.node_name = "n"
+    world.see(make_enflame("n", 1, PROFILES), pod, make.pod(name="q", cpu=1, requests={SIZE: 1}))
+    assert [one[0] for one in world.used()] == [102]
+    assert world.decide() == {}
+
+
+def test_an_odd_number_of_cores_is_counted_in_whole_devices_on_its_node() -> None:
+    world = World()
+    core, device = "aws.amazon.com/neuroncore", "aws.amazon.com/neuron"
+    pod = make.pod(name="p", cpu=1, requests={core: 3})
+    pod.spec.node_name = "n"
+    world.see(make.node(name="n", cpu=64, allocatable={core: 8, device: 4}), pod)
+    assert [one[1] for one in world.used()].count(2) == 2
+
+
+def test_a_malformed_request_of_one_vendor_does_not_free_what_another_has_given() -> None:
+    node = make_metax("")
+    chip = "huawei.com/Ascend910B3"
+    register = [{"id": "d0", "count": 4, "devmem": 65536, "devcore": 20, "type": "Ascend910B3", "health": True}]  # fmt: skip
+    assert node.metadata.annotations is not None
+    assert node.status.allocatable is not None
+    node.metadata.annotations["hami.io/node-register-Ascend910B3"] = json.dumps(register)
+    node.status.allocatable[chip] = "4"
+    pod = make.pod(name="p", cpu=1, requests={SHARE: 1, chip: 1, f"{chip}-core": 10})
+    pod.spec.node_name = "n1"
+    world = World()
+    world.see(node, pod)
+    assert [one[1] for one in world.used("n1")] == [65536, 65536]

@@ -6,8 +6,9 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from scheduler.api import kinds, names
+from scheduler.api.hami_config.chart import CHART
 from scheduler.api.hami_config.maps import DeviceSettings
-from scheduler.api.hami_config.sections import Nvidia
+from scheduler.api.hami_config.sections import DeviceConfig, Nvidia
 from scheduler.api.kinds import Kind
 from scheduler.api.queues.settings import WebhookSettings
 
@@ -67,17 +68,19 @@ class AdmissionSettings:
         overwrites_default: whether pods with devices that name ``default-scheduler`` become ours.
         taken_over: other schedulers whose pods become ours, with devices and without.
         nvidia: what is known of NVIDIA's devices.
+        devices: HAMi's configuration, for the devices of the other vendors.
     """
 
     scheduler_names: tuple[str, ...] = (names.SCHEDULER,)
     overwrites_default: bool = True
     taken_over: tuple[str, ...] = ()
     nvidia: NvidiaAdmission = field(default_factory=NvidiaAdmission)
+    devices: DeviceConfig = CHART
 
 
 def follow_devices(settings: AdmissionSettings, devices: DeviceSettings) -> AdmissionSettings:
     """Return the settings with what devices are configured with."""
-    return replace(settings, nvidia=_read_nvidia(devices.config.nvidia))
+    return replace(settings, nvidia=_read_nvidia(devices.config.nvidia), devices=devices.config)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

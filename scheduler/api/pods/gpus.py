@@ -190,7 +190,7 @@ def read_whole_ask(pod: wire.Pod, resource: str) -> GpuAsk | None:
     return GpuAsk(resource, tuple(slots)) if any(slot.cards for slot in slots) else None
 
 
-def find_most(pod: wire.Pod, resource: str = names.GPU) -> tuple[ContainerAsk, ...]:
+def find_most(pod: wire.Pod, resource: str) -> tuple[ContainerAsk, ...]:
     """Find the most that a pod with a malformed request may hold: its cards, which it asks by a resource, as whole ones.
 
     HAMi lowers or ignores some figures that are refused here, so such pods may run on its nodes.
@@ -203,6 +203,12 @@ def find_most(pod: wire.Pod, resource: str = names.GPU) -> tuple[ContainerAsk, .
             count = 0
         slots.append(ContainerAsk(kind, count, 0, WHOLE_CARD_PERCENT, FULL_CORES))
     return tuple(slots) if any(slot.cards for slot in slots) else ()
+
+
+def read_most(pod: wire.Pod, resource: str) -> tuple[GpuAsk, ...]:
+    """Read as requests what ``find_most`` finds; none if it finds none."""
+    most = find_most(pod, resource)
+    return (GpuAsk(resource, most, by_card=True),) if most else ()
 
 
 def sum_up(ask: GpuAsk) -> ContainerAsk:

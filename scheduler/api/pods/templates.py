@@ -49,7 +49,6 @@ class PodTemplate:
         more: of a pod that asks for several families: this template as it asks for each of the others.
         most: what its containers may hold on cards of that family, empty for none; also of a malformed
             request.
-        most_of: the family of ``most`` where ``gpu`` is None.
         size: the size class of what it asks, see ``gpus.find_size``; -1 for none.
         share: the share of cards that it has if KAI has placed it, ``UNREADABLE`` if its annotations cannot be read, None
             for none. Evenkeel places no such pod.
@@ -87,15 +86,11 @@ class PodTemplate:
     problem: Mistake | None
     words: int
     offered: int = 0
-    most_of: str = names.GPU
 
     @property
     def family(self) -> str:
         """The resource by which the pod asks the cards that it may hold; empty when it may hold none."""
-        if self.gpu is not None:
-            return self.gpu.family
-        # Only a request for cards can be malformed and still be held.
-        return self.most_of if self.most else ""
+        return "" if self.gpu is None else self.gpu.family
 
     def list_by_family(self) -> tuple[PodTemplate, ...]:
         """List this template as it asks for each family of devices; at least the template itself."""
@@ -141,10 +136,6 @@ class DeviceReader(Protocol):
     def notes(self) -> frozenset[str]:
         """The annotations by which devices are chosen, beside those of every pod."""
 
-    @property
-    def malformed_family(self) -> str:
-        """The family of which a pod with a malformed request may hold devices."""
-
     def read_requests(self, pod: wire.Pod) -> tuple[gpus.GpuAsk, ...]:
         """Read what a pod asks of each family of devices.
 
@@ -152,15 +143,20 @@ class DeviceReader(Protocol):
             BadInput: a figure that the family's plugin could not serve.
         """
 
+    def read_most(self, pod: wire.Pod) -> tuple[gpus.GpuAsk, ...]:
+        """Read what a pod asks of each family, and the most that it may hold of those where that cannot be read."""
+
 
 class _Nvidia:
     """Reads what pods ask of NVIDIA's cards, for callers without drivers."""
 
     notes: frozenset[str] = frozenset()
-    malformed_family = names.GPU
 
     def read_requests(self, pod: wire.Pod) -> tuple[gpus.GpuAsk, ...]:
         return gpus.read_asks(pod)
+
+    def read_most(self, pod: wire.Pod) -> tuple[gpus.GpuAsk, ...]:
+        return gpus.read_most(pod, names.GPU)
 
 
 _NVIDIA = _Nvidia()
@@ -221,15 +217,18 @@ def make_template(
     asks: tuple[gpus.GpuAsk, ...] = ()
     try:
         asked = requests.read_requests(pod)
+    except BadInput as error:
+        problem = problem or error.mistake
+    try:
         asks = devices.read_requests(pod)
     except BadInput as error:
         problem = problem or error.mistake
+        # It may run on a node all the same: HAMi lowers or ignores some of what is refused here.
+        asks = devices.read_most(pod)
     problem = problem or next(filter(None, map(gpus.find_claim_excess, asks)), None)
     gpu = asks[0] if asks else None
-    of = devices.malformed_family
-    most = gpu.containers if gpu else gpus.find_most(pod, of) if problem and of else ()
     # KAI refuses a pod that requests cards in both ways.
-    share, refusal = (None, None) if gpu or most else _read_share(pod)
+    share, refusal = (None, None) if gpu else _read_share(pod)
     spec = pod.spec
     nodes = (spec.affinity and spec.affinity.node_affinity) or wire.NodeAffinity()
     required = nodes.required_during_scheduling_ignored_during_execution
@@ -254,7 +253,7 @@ def make_template(
         ),
         features=features.list_features(spec),
         gpu=gpu,
-        most=most,
+        most=gpu.containers if gpu else (),
         size=gpus.find_size(gpu),
         more=(),
         share=share,
@@ -271,7 +270,6 @@ def make_template(
         unsupported=tuple(_list_unsupported(spec)),
         problem=problems[0] if problems else None,
         words=words,
-        most_of=of,
     )
     return _add_more(template, asks)
 
@@ -295,13 +293,6 @@ def give_asks(template: PodTemplate, asks: tuple[gpus.GpuAsk, ...]) -> PodTempla
         ),
         asks,
     )
-
-
-def give_most(
-    template: PodTemplate, most: tuple[gpus.ContainerAsk, ...], family: str
-) -> PodTemplate:
-    """Return the template of a pod whose request is malformed, and that may hold so much of the devices of a family."""
-    return replace(template, most=most, most_of=family, share=None)
 
 
 def _add_more(template: PodTemplate, asks: tuple[gpus.GpuAsk, ...]) -> PodTemplate:

@@ -1,6 +1,6 @@
 """Whether a pod is admitted, and what it gets: the decisions in the order in which HAMi's webhook takes them.
 
-What of HAMi's configuration the webhook does not read has the values of HAMi's chart. Whatever a tenant has written, there is an answer.
+Whatever a tenant has written, there is an answer.
 
 Source: HAMi (v2.10), ``pkg/scheduler/webhook.go``. Unlike HAMi, pods that name certain other schedulers can be taken over.
 """
@@ -14,13 +14,10 @@ import msgspec
 
 from scheduler.api import names
 from scheduler.api.admission.settings import AdmissionSettings
-from scheduler.api.hami_config.chart import CHART
 from scheduler.devices.admission import nvidia, vendors
 from scheduler.devices.admission.drafts import Json, PodDraft
 from scheduler.errors import BadInput, make_visible
 
-# Each gives a container what it lacks, and says whether it requests devices.
-VENDORS = (nvidia.mutate_container, *vendors.list_mutations(CHART).values())
 FindQuotaExcess = Callable[[PodDraft], str | None]
 
 
@@ -110,8 +107,10 @@ def _mutate_containers(pod: PodDraft, settings: AdmissionSettings) -> bool:
         BadInput: a container says what cannot be.
     """
     asks = False
+    others = vendors.list_mutations(settings.devices).values()
     for container in pod.list_all_containers():
-        for mutate in VENDORS:
+        # Each gives the container what it lacks, and says whether it requests devices.
+        for mutate in (nvidia.mutate_container, *others):
             asks = mutate(container, pod, settings) or asks
     return asks
 

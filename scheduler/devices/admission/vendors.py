@@ -9,7 +9,7 @@ server refuses the pod; here both are changed.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import lru_cache, partial
 
 from scheduler.api.admission.settings import AdmissionSettings
 from scheduler.api.hami_config.sections import (
@@ -37,6 +37,7 @@ _CARD_SIZES = (2, 4, 8, 16, 32, 64, 96)
 _PAIR = 2
 
 
+@lru_cache(maxsize=4)
 def list_mutations(config: DeviceConfig) -> dict[str, Mutate]:
     """List the parts of all vendors, by HAMi's words for their devices."""
     return {word: partial(_mutate, part) for word, part in _list_parts(config)}

@@ -6,6 +6,8 @@ a whole only. HAMi takes the number of cores of the first node that it has seen 
 
 from __future__ import annotations
 
+from functools import partial
+
 from scheduler.api import wire
 from scheduler.api.cards import Card, CardUse
 from scheduler.api.hami_config.sections import DeviceConfig
@@ -68,11 +70,14 @@ def list_kinds(config: DeviceConfig) -> tuple[Vendor, ...]:
             word=_WORD,
             cards=devices,
             cores=cores,
+            # Its cores are bits, and their number stands for memory.
+            cores_figure=c.MIB,
             allocated="hami.io/aws-neuron-devices-allocated",
             use_ids=("aws.amazon.com/use-neuron-uuid",),
             nouse_ids=("aws.amazon.com/nouse-neuron-uuid",),
             read_node=read_figures,
             list_cards=_list_cards,
+            count_most=partial(_count_most, devices, cores),
             read_container=read_container,
             complete_ask=complete_ask,
             write_use=_write_use,
@@ -84,6 +89,15 @@ def list_kinds(config: DeviceConfig) -> tuple[Vendor, ...]:
     )
 
 
+def _count_most(devices: str, cores: str, container: wire.Container, field: str) -> int:
+    try:
+        n = gpus.read_integer(container, devices, field)
+        n_cores = gpus.read_integer(container, cores, field) if cores else None
+    except BadInput:
+        return 1
+    return n or -(-(n_cores or 0) // _PAIR)
+
+
 def _name_model(n_cores: int) -> str:
     return f"{_WORD} with {n_cores} cores"
 
@@ -91,7 +105,8 @@ def _name_model(n_cores: int) -> str:
 def _list_cards(words: tuple[str, ...]) -> tuple[Card, ...]:
     """List the devices. Their memory is not known, so the number of their cores counts as memory."""
     name, n, ring = words[0], int(words[1]), words[3]
-    n_cores = min(max(1, int(words[2]) // n), _CORES_MAX)
+    # A node does not offer unhealthy cores, and these are no reason to close the others.
+    n_cores = min(max(1, -(-int(words[2]) // n)), _CORES_MAX)
     return tuple(
         Card(
             id=f"{name}-{_WORD}-{i}",

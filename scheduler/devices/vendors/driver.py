@@ -10,8 +10,9 @@ from scheduler.api import hami, names, wire
 from scheduler.api.cards import Card, CardUse, Slots
 from scheduler.api.pods.gpus import GpuAsk
 from scheduler.devices.contract import NodeReading, PodMarks, Texts, Words
-from scheduler.devices.vendors.requests import read_request
+from scheduler.devices.vendors.requests import read_most, read_request
 from scheduler.devices.vendors.vendor import Answer, Vendor, list_registered, read_register
+from scheduler.errors import BadInput
 from scheduler.schema import columns as c
 
 _DONE = frozenset({names.BIND_SUCCESS, names.BIND_FAILED})
@@ -30,7 +31,7 @@ class VendorCards:
             f"resources {', '.join(filter(None, (vendor.cards, vendor.memory, vendor.cores)))}",
         )
         self.inner_resources = frozenset(filter(None, (vendor.memory, vendor.cores)))
-        named = (vendor.memory, (c.MIB, vendor.mib)), (vendor.cores, (c.CORES, 1))
+        named = (vendor.memory, (c.MIB, vendor.mib)), (vendor.cores, (vendor.cores_figure, 1))
         self.parts: Mapping[str, tuple[int, int]] = {name: part for name, part in named if name}
         self.notes = vendor.notes
         self.chooser, self.lock = vendor.chooser, vendor.lock
@@ -41,6 +42,11 @@ class VendorCards:
     def read_requests(self, pod: wire.Pod) -> tuple[GpuAsk, ...]:
         """Read how many devices a pod requests, and how much of each."""
         ask = read_request(pod, self._vendor)
+        return () if ask is None else (ask,)
+
+    def read_most(self, pod: wire.Pod) -> tuple[GpuAsk, ...]:
+        """Read the devices of a pod with a malformed request, as whole ones."""
+        ask = read_most(pod, self._vendor)
         return () if ask is None else (ask,)
 
     def read_node(self, node: wire.Node) -> Words:
@@ -90,7 +96,11 @@ class VendorCards:
 
     def _read_uses(self, pod: wire.Pod, slots: Slots) -> Slots:
         read = self._vendor.read_use
-        ask = read_request(pod, self._vendor)
+        try:
+            ask = read_request(pod, self._vendor)
+        except BadInput:
+            # The pod holds what its claim says, whatever is wrong with its request by now.
+            ask = read_most(pod, self._vendor)
         if read is None or ask is None:
             return slots
         return tuple(

@@ -115,6 +115,7 @@ def list_kinds(config: DeviceConfig) -> tuple[Vendor, ...]:
         needs_models=True,
         read_node=read_parts,
         list_cards=_list_parted,
+        count_most=partial(_count_most, section),
         read_container=partial(_read_container, section),
         complete_ask=partial(_complete_ask, section),
         write_more=_write_profiles,
@@ -243,6 +244,12 @@ def _read_container(
         return ContainerAsk(kind)
     percent = max(1, wish.cores)
     return ContainerAsk(kind, 1, 0, percent, percent, percent)
+
+
+def _count_most(section: Section, container: wire.Container, _field: str) -> int:
+    found = container.resources or wire.Resources()
+    named = {*(found.limits or ()), *(found.requests or ())}
+    return 0 if named.isdisjoint({section.size, section.memory, section.cores}) else 1
 
 
 def _complete_ask(section: Section, ask: GpuAsk, pod: wire.Pod) -> GpuAsk:

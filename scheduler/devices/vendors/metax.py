@@ -90,6 +90,7 @@ def list_kinds(config: DeviceConfig) -> tuple[Vendor, ...]:
         cards=section.share_count,
         memory=section.share_memory,
         cores=section.share_cores,
+        mib=_GIB,
         register=_REGISTER,
         to_allocate="hami.io/metax-sgpu-devices-to-allocate",
         allocated="hami.io/metax-sgpu-devices-allocated",

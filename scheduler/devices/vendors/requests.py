@@ -49,6 +49,31 @@ def read_request(pod: wire.Pod, vendor: Vendor) -> GpuAsk | None:
     return ask if vendor.complete_ask is None else vendor.complete_ask(ask, pod)
 
 
+def read_most(pod: wire.Pod, vendor: Vendor) -> GpuAsk | None:
+    """Read the most that a pod with a malformed request may hold: whole devices; None if it requests none."""
+    slots = []
+    for kind, container, field in gpus.list_containers(pod):
+        n = _count_most(container, field, vendor)
+        whole = gpus.WHOLE_CARD_PERCENT
+        if not n:
+            slots.append(ContainerAsk(kind))
+        elif vendor.is_unmeasured:
+            slots.append(ContainerAsk(kind, n, 1))
+        else:
+            slots.append(ContainerAsk(kind, n, 0, whole, whole, whole))
+    is_any = any(one.cards for one in slots)
+    return GpuAsk(vendor.cards, tuple(slots), by_card=True) if is_any else None
+
+
+def _count_most(container: wire.Container, field: str, vendor: Vendor) -> int:
+    if vendor.count_most is not None:
+        return vendor.count_most(container, field)
+    try:
+        return gpus.read_integer(container, vendor.cards, field) or 0
+    except BadInput:
+        return 0
+
+
 def _read_container(
     kind: gpus.ContainerKind, container: wire.Container, field: str, vendor: Vendor
 ) -> ContainerAsk:

@@ -71,6 +71,7 @@ class Vendor:
         use_types, nouse_types: annotations of pods that name models; empty where there are none.
         other_notes: further annotations of pods that are read.
         mib: the MiB of one unit of ``memory``.
+        cores_figure: the figure of a card that is the number of its cores, as ``schema.columns.CORES``.
         are_totals: memory and cores are of all devices of a container; else of each.
         default_cores: the cores of a container that says nothing of cores.
         is_unmeasured: devices are shared by a number of containers, and by nothing else.
@@ -78,6 +79,7 @@ class Vendor:
         is_of_cores: cores are a percentage of those of each card, which are not 100.
         names_models: the pod's annotation has the models of the devices, not the vendor's word.
         needs_models: what else is written on the pod depends on the models of the devices.
+        count_most: counts the devices that a container may hold whose request cannot be read, if it is not ``cards``.
         read_container, complete_ask: how requests are read, if not by the fields above alone.
         write_use, read_use: how what a container holds of a device stands in the pod's annotation, if not as it is.
         fit_size: finds the size of a part of the device that has so many MiB: its MiB and its cores.
@@ -100,6 +102,7 @@ class Vendor:
     nouse_types: str = ""
     other_notes: tuple[str, ...] = ()
     mib: int = 1
+    cores_figure: int = c.CORES
     are_totals: bool = False
     default_cores: int = 100
     is_unmeasured: bool = False
@@ -107,6 +110,7 @@ class Vendor:
     is_of_cores: bool = False
     names_models: bool = False
     needs_models: bool = False
+    count_most: Callable[[wire.Container, str], int] | None = None
     read_container: ReadContainer | None = None
     complete_ask: CompleteAsk | None = None
     write_use: WriteUse | None = None
