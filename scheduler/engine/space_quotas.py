@@ -170,12 +170,15 @@ class NamespaceQuotas:
             among = fits
             if excess is not None and not np.any(fits & self._cluster.nodes.columns.valid):
                 return excess
+        changed = set(self.ledger.changed)
         with self._cluster.trial() as trial:
             placed = self._cycle.place_among(pod, among, explain=explain)
             over = self.ledger.find_over(self._cluster.pods[pod.uid])
             if over is None:
                 trial.commit()
         if over is not None:
+            # What was taken back leaves no more room than there was.
+            self.ledger.changed = changed
             return over
         _join(made, placed)
         if placed.holds:

@@ -10,9 +10,11 @@ import pytest
 from scheduler.api import steering, wire
 from scheduler.api.door import events, notes
 from scheduler.api.space_quotas import read_quota
+from scheduler.cycle.schedule import Cycle
 from scheduler.engine.allowance import Unlimited
 from scheduler.engine.questions.space_quotas import SpaceQuotaStates
 from scheduler.errors import BadInput
+from scheduler.state.pods import PodRecord
 from tests import make
 from tests.unit.test_device_maps import World, ask, of_nvidia
 
@@ -326,3 +328,23 @@ def test_when_one_goes_as_many_are_tried_again_as_there_is_room_for() -> None:
     world.engine._spaces.wake(world.now)
     active = world.engine._pending.list_active()
     assert [pod.name for pod in active] == ["p1"]
+
+
+def test_who_was_tried_in_vain_is_not_tried_again_before_there_is_more_room(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tried: list[str] = []
+    place = Cycle.place_among
+
+    def note(self: Cycle, pod: PodRecord, *given: Any, **more: Any) -> Any:
+        tried.append(pod.name)
+        return place(self, pod, *given, **more)
+
+    monkeypatch.setattr(Cycle, "place_among", note)
+    world = Spaces()
+    pod = share("a", 1000, cards=2)
+    pod.spec.init_containers = [share("x", 6000).spec.containers[0]]
+    world.see(node(2), quota(mem=6500), pod)
+    for _ in range(3):
+        world.decide()
+    assert tried == ["a"]
