@@ -348,3 +348,32 @@ def test_who_was_tried_in_vain_is_not_tried_again_before_there_is_more_room(
     for _ in range(3):
         world.decide()
     assert tried == ["a"]
+
+
+def test_a_pod_that_fits_the_quota_and_no_node_does_not_block_those_behind_it() -> None:
+    world = Spaces()
+    world.see(node(2), quota(mem=3000), share("first", 3000))
+    assert world.decide() == {"first": "n"}
+    nowhere = share("nowhere", 3000)
+    nowhere.spec.node_selector = {"zone": "none"}
+    world.see(nowhere)
+    world.decide()
+    world.see(share("b"))
+    assert world.decide() == {}
+    world.gone("first")
+    assert {**world.decide(), **world.decide()} == {"b": "n"}
+
+
+def test_a_pod_that_takes_more_than_its_least_does_not_block_those_behind_it() -> None:
+    world = Spaces()
+    world.see(node(4), quota(mem=6500), share("first", 6000))
+    assert world.decide() == {"first": "n"}
+    pod = share("a", 1000, cards=2)
+    pod.spec.init_containers = [share("x", 6000).spec.containers[0]]
+    world.see(pod)
+    world.decide()
+    world.see(share("b"))
+    assert world.decide() == {}
+    world.gone("first")
+    assert {**world.decide(), **world.decide()} == {"b": "n"}
+    assert world.why("a")
