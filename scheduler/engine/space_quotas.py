@@ -26,7 +26,8 @@ from scheduler.schema.world import ANYWHERE
 from scheduler.state.cluster import Cluster
 from scheduler.state.entities import AnyEntity, Entity
 from scheduler.state.pods import PodRecord
-from scheduler.state.space_quotas import Amounts, Excess, Key, SpaceQuotas
+from scheduler.state.space_amounts import Key
+from scheduler.state.space_quotas import Amounts, Excess, SpaceQuotas
 from scheduler.tenancy.kai.turns import cut_turn, list_next
 from scheduler.waiting.admissions import Held
 from scheduler.waiting.entries import Where

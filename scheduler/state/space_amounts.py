@@ -1,18 +1,44 @@
-"""What the containers of a pod ask of memory and cores, by the cards that they may get."""
+"""What quotas of devices limit, and what the containers of a pod ask of it, by the cards that they may get."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from scheduler.api.pods.gpus import ContainerKind, GpuAsk
 from scheduler.schema import columns as c
 
+# The family and the figure: ``columns.SLOTS`` for cards, ``columns.MIB`` or ``columns.CORES``.
+Key = tuple[int, int]
 # The kind of a container, and an amount, or an amount by node.
 Slot = tuple[ContainerKind, Any]
 Sum = Callable[[Sequence[Slot]], int]
+
+
+class Limit(NamedTuple):
+    """One limit of a quota.
+
+    Attributes:
+        resource: the resource, as the quota names it.
+        key: what it limits.
+        unit: so much of that is one unit of the resource.
+        hard: the limit, in the unit of the ledger.
+    """
+
+    resource: str
+    key: Key
+    unit: int
+    hard: int
+
+
+class Largest(NamedTuple):
+    """The most that a card of a family has, and whether a card can be cut; 0 where nothing is known."""
+
+    cores: int = 0
+    mib: int = 0
+    is_cut: bool = False
 
 
 def is_relative(ask: GpuAsk) -> bool:
@@ -67,3 +93,26 @@ def sum_rows(amounts: Sequence[Slot]) -> c.Ints:
         if kind == ContainerKind.INIT:
             most = np.maximum(most, n)
     return most
+
+
+def raise_to_cards(ask: GpuAsk, amounts: Sequence[Slot], of_card: int) -> list[Slot]:
+    """Raise what each container asks to all that its cards have."""
+    asking = [one for one in ask.containers if one.cards]
+    return [
+        (kind, max(n, one.cards * of_card)) for one, (kind, n) in zip(asking, amounts, strict=True)
+    ]
+
+
+def list_largest_parts(ask: GpuAsk, models: Sequence[str]) -> tuple[list[Slot], list[Slot]]:
+    """List the most MiB and the most cores that each container gets on cards of these models."""
+    found = [ask.find_parts(model) for model in models] if ask.find_parts is not None else []
+    parts = [one for one in found if one is not None]
+    mib, cores = (
+        [
+            (one.kind, one.cards * max((of_model[i][figure] for of_model in parts), default=0))
+            for i, one in enumerate(ask.containers)
+            if one.cards
+        ]
+        for figure in (0, 1)
+    )
+    return mib, cores

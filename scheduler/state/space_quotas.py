@@ -22,35 +22,23 @@ from scheduler.state.charging.ledger import Ledger
 from scheduler.state.nodes import NodeTable
 from scheduler.state.pods import PodRecord
 from scheduler.state.space_amounts import (
+    Key,
+    Largest,
+    Limit,
     Sum,
     is_relative,
     list_cores,
+    list_largest_parts,
     list_mib,
+    raise_to_cards,
     sum_all,
     sum_rows,
     sum_slots,
 )
 
-# The family and the figure: ``columns.SLOTS`` for cards, ``columns.MIB`` or ``columns.CORES``.
-Key = tuple[int, int]
 Amounts = Mapping[Key, int]
 _NOTHING: Amounts = {}
-
-
-class Limit(NamedTuple):
-    """One limit of a quota.
-
-    Attributes:
-        resource: the resource, as the quota names it.
-        key: what it limits.
-        unit: so much of that is one unit of the resource.
-        hard: the limit, in the unit of the ledger.
-    """
-
-    resource: str
-    key: Key
-    unit: int
-    hard: int
+_UNKNOWN = Largest()
 
 
 class Excess(NamedTuple):
@@ -107,6 +95,9 @@ class SpaceQuotas:
         self._spaces: dict[str, dict[str, _Kept]] = {}
         # By uid what is counted of each pod of these namespaces, and the pod as it was then.
         self._counted: dict[str, tuple[Amounts, PodRecord]] = {}
+        # By family, as long as the cards have this version.
+        self._largest: dict[int, Largest] = {}
+        self._largest_at = -1
         # Of what is charged and taken back at once, as in trials, nobody gets room. Since ``take_changed``: the namespaces
         # whose quotas have changed, the pods charged since somebody was held last, and what those had that are gone.
         self._changed: set[str] = set()
@@ -243,44 +234,64 @@ class SpaceQuotas:
         """Find what a pod takes at least, wherever it goes: of cards whose size is not known, as little as there can be."""
         if pod.namespace not in self._spaces:
             return _NOTHING
-        return self._sum_asks(pod, lambda _: (0, 0), sum_slots)
+        return self._sum_asks(pod, lambda _: _UNKNOWN, sum_slots)
 
     def find_most(self, pod: PodRecord) -> Amounts:
-        """Find what a pod takes at most: of the largest cards, with other cards for init containers than for the others."""
+        """Find what a pod takes at most: of the largest cards, with other cards for init containers than for the others.
+
+        A part that is cut out of a card may have more than is asked, as much as the card at most.
+        """
         if pod.namespace not in self._spaces:
             return _NOTHING
-        return self._sum_asks(pod, self._find_largest, sum_all)
+        return self._sum_asks(pod, self._find_largest, sum_all, is_most=True)
 
     def _sum_asks(
-        self, pod: AnyPod, measure: Callable[[int], tuple[int, int]], sum_up: Sum
+        self,
+        pod: AnyPod,
+        measure: Callable[[int], Largest],
+        sum_up: Sum,
+        *,
+        is_most: bool = False,
     ) -> Amounts:
         found: Counter[Key] = Counter()
         for ask in _list_asks(pod):
             family = self._devices.find_family(ask.family)
             found[family, c.SLOTS] += sum_slots([(one.kind, one.cards) for one in ask.containers])
             if ask.by_card:
-                cores, mib = measure(family)
-                found[family, c.MIB] += sum_up(list_mib(ask, mib))
-                found[family, c.CORES] += sum_up(list_cores(ask, cores))
+                largest = measure(family)
+                mib, cores = list_mib(ask, largest.mib), list_cores(ask, largest.cores)
+                if is_most and ask.find_parts is not None:
+                    mib, cores = list_largest_parts(ask, self._cards.models.values)
+                elif is_most and largest.is_cut:
+                    mib = raise_to_cards(ask, mib, largest.mib)
+                    cores = raise_to_cards(ask, cores, largest.cores)
+                found[family, c.MIB] += sum_up(mib)
+                found[family, c.CORES] += sum_up(cores)
         return dict(found)
 
-    def _find_largest(self, family: int) -> tuple[int, int]:
-        """Find the most cores, and the most MiB, that a card of a family has."""
-        figures = self._measure_pools(family)
-        return int(figures[0].max(initial=0)), int(figures[1].max(initial=0))
+    def _find_largest(self, family: int) -> Largest:
+        """Find the most that a card of a family has; it is found anew when cards have changed."""
+        if self._largest_at != self._cards.version:
+            self._largest_at = self._cards.version
+            self._largest.clear()
+        if family not in self._largest:
+            cores, mib, is_cut = self._measure_pools(family).max(axis=1, initial=0).tolist()
+            self._largest[family] = Largest(cores, mib, bool(is_cut))
+        return self._largest[family]
 
     def _measure_pools(self, family: int) -> c.Ints:
-        """Find [2, N] the most cores and MiB of a card of a family on each node."""
+        """Find [3, N] the most cores and MiB of a card of a family on each node, and whether one can be cut."""
         pools = self._nodes.columns.pools
         of_row = self._nodes.find_pools(family)
         start, count = pools.start[of_row], pools.count[of_row]
-        found = np.zeros((2, of_row.size), np.int64)
+        found = np.zeros((3, of_row.size), np.int64)
         has = np.flatnonzero(count > 0)
         if has.size:
             ends = np.cumsum(count[has])
             begins = ends - count[has]
             cards = np.repeat(start[has] - begins, count[has]) + np.arange(ends[-1])
-            totals = self._cards.columns.total[[c.CORES, c.MIB]][:, cards]
+            columns = self._cards.columns
+            totals = np.vstack((columns.total[[c.CORES, c.MIB]], columns.carving > 0))[:, cards]
             found[:, has] = np.maximum.reduceat(totals, begins, axis=1)
         return found
 
@@ -317,7 +328,7 @@ class SpaceQuotas:
         fits, excess = np.ones(self._nodes.capacity, np.bool_), None
         for ask in parts:
             family = self._devices.find_family(ask.family)
-            cores, mib = self._measure_pools(family)
+            cores, mib, _ = self._measure_pools(family)
             for figure, needed in (
                 (c.MIB, sum_rows(list_mib(ask, mib))),
                 (c.CORES, sum_rows(list_cores(ask, cores))),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from typing import Any
 
@@ -15,8 +16,10 @@ from scheduler.engine.allowance import Unlimited
 from scheduler.engine.questions.space_quotas import SpaceQuotaStates
 from scheduler.errors import BadInput
 from scheduler.state.pods import PodRecord
+from scheduler.state.space_quotas import SpaceQuotas
 from tests import make
 from tests.unit.test_device_maps import World, ask, of_nvidia
+from tests.unit.test_mig import make_card
 
 GPU, MEM, CORES = "limits.nvidia.com/gpu", "limits.nvidia.com/gpumem", "limits.nvidia.com/gpucores"
 
@@ -377,3 +380,88 @@ def test_a_pod_that_takes_more_than_its_least_does_not_block_those_behind_it() -
     world.gone("first")
     assert {**world.decide(), **world.decide()} == {"b": "n"}
     assert world.why("a")
+
+
+@pytest.mark.parametrize(
+    ("hard", "placed"), [({"mem": 5000}, ["p0"]), ({"cores": 20}, ["p0"]), ({"cores": 0}, [])]
+)
+def test_parts_of_cards_count_by_what_they_have_and_not_by_what_is_asked(
+    hard: dict[str, int], placed: list[str]
+) -> None:
+    """The smallest part of a MIG card has more memory and cores than these pods ask."""
+    world = Spaces()
+    card = make.hami_node(name="n", cards=[make_card(f"GPU-{i}", i) for i in range(2)])
+    world.see(card, quota("q", "default", None, **hard), *(share(f"p{i}", 1000) for i in range(4)))
+    assert [*world.decide()] == placed
+    assert [*world.decide()] == []
+
+
+def test_cores_of_neuron_devices_count_by_their_number() -> None:
+    world = Spaces()
+    cores = "aws.amazon.com/neuroncore"
+    plain = make.node(name="n", allocatable={"aws.amazon.com/neuron": 8, cores: 16})
+    world.see(plain, quota("q", "default", None, **{f"limits.{cores}": 4}))
+    for i, n in enumerate([1, 2, 1, 1]):
+        pod = make.pod(name=f"p{i}")
+        asked: wire.Quantities = {cores: n}
+        pod.spec.containers[0].resources = wire.Resources(requests=dict(asked), limits=dict(asked))
+        world.see(pod)
+    assert [*world.decide()] == ["p0", "p1", "p2"]
+    assert world.used() == {cores: 4}
+
+
+def enflame_node() -> wire.Node:
+    found = make.node(name="n", allocatable={"enflame.com/drs-gcu": 6})
+    told = {
+        "devices": [{"index": "0", "minor": "0", "capacity": 6}],
+        "profiles": {"1g.8gb": "0", "3g.24gb": "1", "6g.48gb": "2"},
+    }
+    found.metadata.annotations = {"enflame.com/gcu-drs-capacity": json.dumps(told)}
+    return found
+
+
+def test_parts_of_enflame_cards_count_by_what_they_have() -> None:
+    world = Spaces()
+    memory = "enflame.com/gcu-memory"
+    world.see(enflame_node(), quota("q", "default", None, **{f"limits.{memory}": 30000}))
+    for i in range(2):
+        pod = make.pod(name=f"p{i}")
+        asked: wire.Quantities = {"enflame.com/drs-gcu": 3}
+        pod.spec.containers[0].resources = wire.Resources(requests=dict(asked), limits=dict(asked))
+        world.see(pod)
+    assert [*world.decide()] == ["p0"]
+    assert world.used() == {memory: 24 * 1024}
+
+
+def test_a_group_with_parts_of_enflame_cards_counts_by_the_parts_of_known_models() -> None:
+    world = Spaces()
+    world.see(
+        enflame_node(), quota("q", "default", None, **{"limits.enflame.com/gcu-memory": 9000})
+    )
+    pod = make.pod(name="g0")
+    asked: wire.Quantities = {"enflame.com/drs-gcu": 1}
+    pod.spec.containers[0].resources = wire.Resources(requests=dict(asked), limits=dict(asked))
+    world.see(make.pod_group(minimum=1), make.member(pod))
+    assert world.decide() == {"g0": "n"}
+
+
+def test_the_largest_cards_are_measured_when_cards_change_and_not_for_each_pod(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    measured: list[int] = []
+    measure = SpaceQuotas._measure_pools
+
+    def note(self: SpaceQuotas, family: int) -> Any:
+        measured.append(family)
+        return measure(self, family)
+
+    monkeypatch.setattr(SpaceQuotas, "_measure_pools", note)
+    world = Spaces()
+    world.see(node(), quota(mem=10**6), *(share(f"p{i}", 100) for i in range(20)))
+    assert len(world.decide()) == 20
+    assert len(measured) == 1
+    world.see(quota(mem=30000), node(1, "large", mib=80000), node(1, "n"))
+    whole = ask("whole", nvidia_gpu=1)
+    whole.spec.node_selector = {"kubernetes.io/hostname": "large"}
+    world.see(whole)
+    assert world.decide() == {}

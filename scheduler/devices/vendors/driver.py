@@ -30,7 +30,9 @@ class VendorCards:
             f"resources {', '.join(filter(None, (vendor.cards, vendor.memory, vendor.cores)))}",
         )
         self.inner_resources = frozenset(filter(None, (vendor.memory, vendor.cores)))
-        named = (vendor.memory, (c.MIB, vendor.mib)), (vendor.cores, (c.CORES, 1))
+        # Where cores are picked one by one, the cores of a card are bits, and its memory is their number.
+        of_cores = c.MIB if vendor.chooser == c.SPANS else c.CORES
+        named = (vendor.memory, (c.MIB, vendor.mib)), (vendor.cores, (of_cores, 1))
         self.parts: Mapping[str, tuple[int, int]] = {name: part for name, part in named if name}
         self.notes = vendor.notes
         self.chooser, self.lock = vendor.chooser, vendor.lock
