@@ -113,9 +113,6 @@ class NamespaceQuotas:
         """Whether its namespace has room for the most that an entity takes, beside those that are tried with it; note it."""
         if not self.ledger.has_quotas(entity.namespace):
             return True
-        if any(pod.problem is not None for pod in entity.members):
-            # Such a pod is placed nowhere, and its figures may be of any size.
-            return True
         if self._find_excess(entity, self.ledger.find_most) is not None:
             return False
         tally = self._tally.setdefault(entity.namespace, Counter())
@@ -124,9 +121,13 @@ class NamespaceQuotas:
         return True
 
     def _list_waiting(self, entity: AnyEntity) -> list[PodRecord]:
-        """List the pods of an entity that have no node yet, by what is known of them now."""
+        """List the pods of an entity that have no node yet, by what is known of them now.
+
+        A malformed pod is placed nowhere, and its figures may be of any size: it takes nothing.
+        """
         known = (self._cluster.pods.get(pod.uid) for pod in entity.members)
-        return [pod for pod in known if pod is not None and not pod.node]
+        there = (pod for pod in known if pod is not None and not pod.node)
+        return [pod for pod in there if pod.problem is None]
 
     def _find_excess(
         self, entity: AnyEntity, measure: Callable[[PodRecord], Amounts]

@@ -465,3 +465,13 @@ def test_the_largest_cards_are_measured_when_cards_change_and_not_for_each_pod(
     whole.spec.node_selector = {"kubernetes.io/hostname": "large"}
     world.see(whole)
     assert world.decide() == {}
+
+
+def test_a_malformed_member_gives_its_group_no_room() -> None:
+    world = Spaces()
+    malformed = make.member(share("g9", 99999999999999))
+    members = [make.member(share(f"g{i}")) for i in range(4)]
+    world.see(node(cards=8), quota(gpu=1), make.pod_group(), *members, malformed)
+    for _ in range(3):
+        # That no more is used than the quota allows is checked in each step.
+        world.decide()
