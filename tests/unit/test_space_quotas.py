@@ -243,9 +243,9 @@ def test_devices_that_are_counted_count_by_their_number() -> None:
         ({"hard": {MEM: "-1"}}, f"spec.hard[{MEM}]"),
         ({"hard": {MEM: []}}, f"spec.hard[{MEM}]"),
         ({"hard": []}, "spec.hard"),
-        ({"hard": {}, "scopes": ["Always"]}, "spec.scopes[0]"),
-        ({"hard": {}, "scopeSelector": {"matchExpressions": [{"scopeName": "PriorityClass", "operator": "~"}]}}, "operator"),
-        ({"hard": {}, "scopeSelector": []}, "spec.scopeSelector"),
+        ({"hard": {GPU: 1}, "scopes": ["Always"]}, "spec.scopes[0]"),
+        ({"hard": {GPU: 1}, "scopeSelector": {"matchExpressions": [{"scopeName": "PriorityClass", "operator": "~"}]}}, "operator"),
+        ({"hard": {GPU: 1}, "scopeSelector": []}, "spec.scopeSelector"),
         ([], "spec"),
     ],
 )  # fmt: skip
@@ -475,3 +475,23 @@ def test_a_malformed_member_gives_its_group_no_room() -> None:
     for _ in range(3):
         # That no more is used than the quota allows is checked in each step.
         world.decide()
+
+
+def test_a_quota_of_other_things_may_have_any_scopes() -> None:
+    found = quota()
+    expressions = [{"scopeName": "VolumeAttributesClass", "operator": "In", "values": ["gold"]}]
+    found.spec = {
+        "hard": {"requests.storage": "5Gi"},
+        "scopeSelector": {"matchExpressions": expressions},
+    }
+    assert read_quota(found).hard == ()
+
+
+@pytest.mark.parametrize("amount", [2**62, "8E", "100E"])
+def test_a_very_large_limit_leaves_the_others_in_force(amount: Any) -> None:
+    world = Spaces()
+    (note,) = world.see(quota(mem=amount, gpu=1))
+    assert isinstance(note, notes.SpaceQuotaRead)
+    assert note.problem == ""
+    world.see(node(), share("a"), ask("b", nvidia_gpu=1, nvidia_gpumem_percentage=10))
+    assert [*world.decide()] == ["a"]
