@@ -77,7 +77,7 @@ class NamespaceQuotas:
 
     def _drop(self, key: str, _: float) -> Sequence[Note]:
         self.ledger.drop(*kinds.split_key(key))
-        return ()
+        return (notes.SpaceQuotaLeft(key),)
 
     # Decisions.
 
