@@ -56,6 +56,7 @@ class NamespaceQuotas:
         self._vain: dict[str, set[str]] = {}
         # What has been tallied of each namespace for those that are about to be tried together.
         self._tally: dict[str, Counter[Key]] = {}
+        self._cards_at = cluster.cards.version
         self._notes: list[Note] = []
 
     # Quotas.
@@ -206,6 +207,10 @@ class NamespaceQuotas:
         Who was woken and got no node leaves its room to those behind it until the next change.
         """
         changed = self.ledger.take_changed()
+        if self._cards_at != self._cluster.cards.version:
+            # There may be smaller cards now, of which pods that ask a part take less.
+            self._cards_at = self._cluster.cards.version
+            changed |= self._waiting.keys()
         again = [space for space in list(self._woken) if self._note_vain(space)]
         for space in changed:
             self._vain.pop(space, None)

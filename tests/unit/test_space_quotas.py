@@ -495,3 +495,12 @@ def test_a_very_large_limit_leaves_the_others_in_force(amount: Any) -> None:
     assert note.problem == ""
     world.see(node(), share("a"), ask("b", nvidia_gpu=1, nvidia_gpumem_percentage=10))
     assert [*world.decide()] == ["a"]
+
+
+def test_who_waits_for_smaller_cards_is_tried_when_they_come() -> None:
+    world = Spaces()
+    world.see(node(1, "big", mib=40000), quota(mem=18000), ask("a", nvidia_gpu=1))
+    assert world.decide() == {}
+    assert world.why("a")
+    world.see(node(1, "small", mib=16000))
+    assert world.decide() == {"a": "small"}
