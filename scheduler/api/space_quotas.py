@@ -21,6 +21,7 @@ _BEST_EFFORT, _NOT_BEST_EFFORT = "BestEffort", "NotBestEffort"
 _PRIORITY, _CROSSING = "PriorityClass", "CrossNamespacePodAffinity"
 _IN, _NOT_IN, _EXISTS, _ABSENT = "In", "NotIn", "Exists", "DoesNotExist"
 _COUNTED = "cpu", "memory"
+_AMOUNT_MAX = 2**62 - 1
 # More entries, and longer texts, are not those of a quota that somebody works with.
 _ENTRIES_MAX = 1000
 
@@ -80,6 +81,9 @@ def read_quota(found: steering.ResourceQuota) -> SpaceQuota:
         # Of CPU and memory Kubernetes keeps limits itself.
         if key.startswith(PREFIX) and "/" in key
     ]
+    if not hard:
+        # Other quotas may have scopes that are not about pods.
+        return SpaceQuota(meta.namespace, meta.name)
     scopes = [
         _check_scope(Scope(_read_text(one, f"spec.scopes[{i}]")), f"spec.scopes[{i}]")
         for i, one in enumerate(values.read_items(spec.get("scopes"), "spec.scopes", str))
@@ -96,9 +100,10 @@ def _read_amount(raw: Any, where: str) -> int:
         amount = quantities.read_value(raw)
     except (ValueError, TypeError) as error:
         raise BadInput(where, f"{values.quote(raw)} is not an amount, such as 16384") from error
-    if not 0 <= amount < 2**62:
+    if amount < 0:
         raise BadInput(where, f"{values.quote(raw)} is not an amount of at least 0")
-    return amount
+    # No namespace has so much: more allows no more.
+    return min(amount, _AMOUNT_MAX)
 
 
 def _read_text(raw: Any, where: str) -> str:

@@ -199,6 +199,8 @@ class Engine:
             # The first batch has taken the pods whose backoff is over, and ``now`` has not moved since.
             if not self._pending.has_active:
                 break
+        # Whoever was woken and found no node must not block those behind it in its namespace.
+        self._spaces.wake(now)
         self._kai.make_room(now, outcome)
         self._queues.evict_stand_ins(outcome)
         self._backfill.work(now, allowance)

@@ -26,9 +26,11 @@ from scheduler.schema.world import ANYWHERE
 from scheduler.state.cluster import Cluster
 from scheduler.state.entities import AnyEntity, Entity
 from scheduler.state.pods import PodRecord
-from scheduler.state.space_quotas import Amounts, Excess, Key, SpaceQuotas
+from scheduler.state.space_amounts import Key
+from scheduler.state.space_quotas import Amounts, Excess, SpaceQuotas
 from scheduler.tenancy.kai.turns import cut_turn, list_next
 from scheduler.waiting.admissions import Held
+from scheduler.waiting.entries import Where
 from scheduler.waiting.pending import Pending
 
 REASON = "NamespaceQuota"
@@ -49,8 +51,12 @@ class NamespaceQuotas:
         cluster.roster.followers.append(self.ledger)
         # By namespace: the uids of those that wait for room, with what was said of each last.
         self._waiting: dict[str, dict[str, str]] = {}
+        # By namespace: the uids of those that were woken and not placed yet, and of those that were tried in vain since.
+        self._woken: dict[str, set[str]] = {}
+        self._vain: dict[str, set[str]] = {}
         # What has been tallied of each namespace for those that are about to be tried together.
         self._tally: dict[str, Counter[Key]] = {}
+        self._cards_at = cluster.cards.version
         self._notes: list[Note] = []
 
     # Quotas.
@@ -72,7 +78,7 @@ class NamespaceQuotas:
 
     def _drop(self, key: str, _: float) -> Sequence[Note]:
         self.ledger.drop(*kinds.split_key(key))
-        return ()
+        return (notes.SpaceQuotaLeft(key),)
 
     # Decisions.
 
@@ -108,9 +114,6 @@ class NamespaceQuotas:
         """Whether its namespace has room for the most that an entity takes, beside those that are tried with it; note it."""
         if not self.ledger.has_quotas(entity.namespace):
             return True
-        if any(pod.problem is not None for pod in entity.members):
-            # Such a pod is placed nowhere, and its figures may be of any size.
-            return True
         if self._find_excess(entity, self.ledger.find_most) is not None:
             return False
         tally = self._tally.setdefault(entity.namespace, Counter())
@@ -119,9 +122,13 @@ class NamespaceQuotas:
         return True
 
     def _list_waiting(self, entity: AnyEntity) -> list[PodRecord]:
-        """List the pods of an entity that have no node yet, by what is known of them now."""
+        """List the pods of an entity that have no node yet, by what is known of them now.
+
+        A malformed pod is placed nowhere, and its figures may be of any size: it takes nothing.
+        """
         known = (self._cluster.pods.get(pod.uid) for pod in entity.members)
-        return [pod for pod in known if pod is not None and not pod.node]
+        there = (pod for pod in known if pod is not None and not pod.node)
+        return [pod for pod in there if pod.problem is None]
 
     def _find_excess(
         self, entity: AnyEntity, measure: Callable[[PodRecord], Amounts]
@@ -184,6 +191,7 @@ class NamespaceQuotas:
 
     def _hold(self, entity: AnyEntity, excess: Excess, now: float) -> None:
         why = str(excess)
+        self.ledger.note_held()
         self._pending.hold(entity.uid, Held(REASON, why=why), now)
         waiting = self._waiting.setdefault(entity.namespace, {})
         # What is used changes with every pod, and is no news.
@@ -194,18 +202,40 @@ class NamespaceQuotas:
         waiting[entity.uid] = about
 
     def wake(self, now: float) -> None:
-        """Let those be tried again for whom there may be room since quotas or what is used of them have changed."""
-        changed, self.ledger.changed = self.ledger.changed, set()
-        for space in sorted(changed & self._waiting.keys()):
-            self._wake_in(space, now)
+        """Let those be tried again for whom there may be room since quotas or what is used of them have changed.
 
-    def _wake_in(self, space: str, now: float) -> None:
+        Who was woken and got no node leaves its room to those behind it until the next change.
+        """
+        changed = self.ledger.take_changed()
+        if self._cards_at != self._cluster.cards.version:
+            # There may be smaller cards now, of which pods that ask a part take less.
+            self._cards_at = self._cluster.cards.version
+            changed |= self._waiting.keys()
+        again = [space for space in list(self._woken) if self._note_vain(space)]
+        for space in changed:
+            self._vain.pop(space, None)
+        for space in sorted(changed.union(again) & self._waiting.keys()):
+            self._wake_in(space, now, is_changed=space in changed)
+
+    def _note_vain(self, space: str) -> bool:
+        """Note who was woken in a namespace and tried in vain; return whether anybody was."""
+        entries = [(uid, self._pending.find_entry(uid)) for uid in self._woken.pop(space)]
+        there = [(uid, entry) for uid, entry in entries if entry is not None]
+        vain = {uid for uid, entry in there if entry.where != Where.ACTIVE}
+        if untried := {uid for uid, entry in there if entry.where == Where.ACTIVE}:
+            self._woken[space] = untried
+        if vain:
+            self._vain.setdefault(space, set()).update(vain)
+        return bool(vain)
+
+    def _wake_in(self, space: str, now: float, *, is_changed: bool) -> None:
         waiting, find = self._waiting[space], self._pending.find_entry
         entries = {uid: entry for uid in waiting if (entry := find(uid)) is not None}
         self._waiting[space] = {uid: waiting[uid] for uid in entries}
         if not entries:
             del self._waiting[space]
         find_place = self._pending.order.find_place
+        woken, vain = self._woken.get(space, set()), self._vain.get(space, set())
         # Kinds of pods for which there is no room even beside those that come before them.
         full: set[tuple[int, frozenset[str], str]] = set()
         self._tally.clear()
@@ -213,7 +243,8 @@ class NamespaceQuotas:
         for uid, entry in sorted(entries.items(), key=lambda one: find_place(one[1].entity)):
             entity, pod = entry.entity, entry.pod
             kind = id(pod.template), pod.scopes, pod.priority_class
-            if len(entity.members) == 1 and kind in full:
+            is_held = entry.held is not None and entry.held.by == REASON
+            if uid in vain or (len(entity.members) == 1 and kind in full):
                 continue
             turn = cut_turn(self._cluster, entity)
             is_group = isinstance(turn, Entity)
@@ -221,12 +252,16 @@ class NamespaceQuotas:
             if self._find_excess(turn, measure) is not None:
                 full.add(kind)
                 continue
+            if not is_held and uid not in woken:
+                # It waits for something else, perhaps for long: nobody leaves room for it.
+                if is_changed:
+                    self._pending.help_pod(uid, now)
+                continue
             for one in self._list_waiting(turn):
                 tally.update(measure(one))
-            if entry.held is not None and entry.held.by == REASON:
+            if is_held:
+                self._woken.setdefault(space, set()).add(uid)
                 self._pending.judge_again([uid], now)
-            else:
-                self._pending.help_pod(uid, now)
         self._tally.clear()
 
 

@@ -73,6 +73,8 @@ class DeviceMapHands:
                 _log.warning(
                     "the ConfigMap of devices is gone; what it said stays in force", name=key
                 )
+            case notes.SpaceQuotaLeft(key):
+                self._wrong.pop((kinds.RESOURCE_QUOTAS, key), None)
             case notes.SpaceQuotaRead():
                 self._note_problem(kinds.RESOURCE_QUOTAS, note)
             case notes.DeviceMapRead(key, _, _, taken):

@@ -25,6 +25,7 @@ class CardTable:
 
     Attributes:
         kinds: (core percent, MiB) of the cards seen; the first is a whole device that is counted.
+        version: rises when cards come or go.
     """
 
     def __init__(self) -> None:
@@ -36,6 +37,7 @@ class CardTable:
         self.links = LinkTable()
         self.columns = self._make_columns(_FIRST_CAPACITY)
         self.most_on_a_node = 1
+        self.version = 0
         self._runs = Runs()
         self._n_used = self._n_numberings = 0
 
@@ -56,6 +58,7 @@ class CardTable:
         if not n:
             # Row 0 always exists: columns are also indexed by the first card of pools without cards.
             return 0
+        self.version += 1
         start = self._runs.take(n)
         self._grow()
         self.most_on_a_node = max(self.most_on_a_node, n)
@@ -101,6 +104,7 @@ class CardTable:
                 self.columns.carving[d] = 0
         self._runs.give_back(start, n)
         self._n_used -= n
+        self.version += 1
 
     def find_overfull(self, rows: c.Ints) -> c.Flags:
         """Find [len(rows)] of which cards more is in use than they have.

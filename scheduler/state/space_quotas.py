@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from scheduler.api.pods.gpus import ContainerKind, GpuAsk
+from scheduler.api.pods.gpus import GpuAsk
 from scheduler.api.space_quotas import PREFIX, SpaceQuota
 from scheduler.devices.table import Devices
 from scheduler.schema import columns as c
@@ -21,30 +21,24 @@ from scheduler.state.cards import CardTable
 from scheduler.state.charging.ledger import Ledger
 from scheduler.state.nodes import NodeTable
 from scheduler.state.pods import PodRecord
+from scheduler.state.space_amounts import (
+    Key,
+    Largest,
+    Limit,
+    Sum,
+    is_relative,
+    list_cores,
+    list_largest_parts,
+    list_mib,
+    raise_to_cards,
+    sum_all,
+    sum_rows,
+    sum_slots,
+)
 
-# The family and the figure: ``columns.SLOTS`` for cards, ``columns.MIB`` or ``columns.CORES``.
-Key = tuple[int, int]
 Amounts = Mapping[Key, int]
-# The kind of a container, and an amount, or an amount by node.
-Slot = tuple[ContainerKind, Any]
-Sum = Callable[[Sequence[Slot]], int]
 _NOTHING: Amounts = {}
-
-
-class Limit(NamedTuple):
-    """One limit of a quota.
-
-    Attributes:
-        resource: the resource, as the quota names it.
-        key: what it limits.
-        unit: so much of that is one unit of the resource.
-        hard: the limit, in the unit of the ledger.
-    """
-
-    resource: str
-    key: Key
-    unit: int
-    hard: int
+_UNKNOWN = Largest()
 
 
 class Excess(NamedTuple):
@@ -87,11 +81,7 @@ class _Kept:
 
 
 class SpaceQuotas:
-    """Quotas by namespace, and what their pods have; follows all charges of pods.
-
-    Attributes:
-        changed: the namespaces in which there may be more room than before.
-    """
+    """Quotas by namespace, and what their pods have; follows all charges of pods."""
 
     def __init__(
         self,
@@ -105,7 +95,14 @@ class SpaceQuotas:
         self._spaces: dict[str, dict[str, _Kept]] = {}
         # By uid what is counted of each pod of these namespaces, and the pod as it was then.
         self._counted: dict[str, tuple[Amounts, PodRecord]] = {}
-        self.changed: set[str] = set()
+        # By family, as long as the cards have this version.
+        self._largest: dict[int, Largest] = {}
+        self._largest_at = -1
+        # Of what is charged and taken back at once, as in trials, nobody gets room. Since ``take_changed``: the namespaces
+        # whose quotas have changed, the pods charged since somebody was held last, and what those had that are gone.
+        self._changed: set[str] = set()
+        self._fresh: set[str] = set()
+        self._freed: dict[str, tuple[Amounts, PodRecord]] = {}
 
     @property
     def _devices(self) -> Devices:
@@ -143,7 +140,7 @@ class SpaceQuotas:
 
     def _recount(self, spaces: Sequence[str]) -> None:
         for space in spaces:
-            self.changed.add(space)
+            self._changed.add(space)
             for kept in self._spaces.get(space, {}).values():
                 kept.limits, kept.taken = tuple(self._list_limits(kept.quota)), Counter()
         among = set(spaces)
@@ -166,10 +163,35 @@ class SpaceQuotas:
             return
         if sign > 0:
             self._add(pod)
+            self._note_charged(pod)
         elif (counted := self._counted.pop(pod.uid, None)) is not None:
             amounts, as_it_was = counted
             self._sum_up(as_it_was, amounts, -1)
-            self.changed.add(pod.namespace)
+            if pod.uid in self._fresh:
+                self._fresh.remove(pod.uid)
+            else:
+                self._freed.setdefault(pod.uid, counted)
+
+    def _note_charged(self, pod: PodRecord) -> None:
+        counted, freed = self._counted.get(pod.uid), self._freed.get(pod.uid)
+        if counted is None:
+            return
+        if freed is None:
+            self._fresh.add(pod.uid)
+        elif _list_counting(*freed) == _list_counting(*counted):
+            del self._freed[pod.uid]
+
+    def note_held(self) -> None:
+        """Note that somebody is held: what is charged now is in somebody's way."""
+        self._fresh.clear()
+
+    def take_changed(self) -> set[str]:
+        """Return the namespaces in which there may be more room than at the last call."""
+        changed = self._changed.union(pod.namespace for _, pod in self._freed.values())
+        self._changed = set()
+        self._fresh.clear()
+        self._freed.clear()
+        return changed
 
     def ignores(self, pods: Sequence[PodRecord]) -> bool:
         """Whether no pod is in a namespace with quotas."""
@@ -192,7 +214,7 @@ class SpaceQuotas:
         found: Counter[Key] = Counter()
         for ask in _list_asks(pod):
             family = self._devices.find_family(ask.family)
-            found[family, c.SLOTS] += _sum_slots([(one.kind, one.cards) for one in ask.containers])
+            found[family, c.SLOTS] += sum_slots([(one.kind, one.cards) for one in ask.containers])
         pool_of, family_of = self._cards.columns.pool, self._nodes.pools.columns.family
         for d, cores, mib, _, part in self._ledger.pods.read_held(pod.row).tolist():
             if part != c.NO_PART:
@@ -212,44 +234,64 @@ class SpaceQuotas:
         """Find what a pod takes at least, wherever it goes: of cards whose size is not known, as little as there can be."""
         if pod.namespace not in self._spaces:
             return _NOTHING
-        return self._sum_asks(pod, lambda _: (0, 0), _sum_slots)
+        return self._sum_asks(pod, lambda _: _UNKNOWN, sum_slots)
 
     def find_most(self, pod: PodRecord) -> Amounts:
-        """Find what a pod takes at most: of the largest cards, with other cards for init containers than for the others."""
+        """Find what a pod takes at most: of the largest cards, with other cards for init containers than for the others.
+
+        A part that is cut out of a card may have more than is asked, as much as the card at most.
+        """
         if pod.namespace not in self._spaces:
             return _NOTHING
-        return self._sum_asks(pod, self._find_largest, _sum_all)
+        return self._sum_asks(pod, self._find_largest, sum_all, is_most=True)
 
     def _sum_asks(
-        self, pod: AnyPod, measure: Callable[[int], tuple[int, int]], sum_up: Sum
+        self,
+        pod: AnyPod,
+        measure: Callable[[int], Largest],
+        sum_up: Sum,
+        *,
+        is_most: bool = False,
     ) -> Amounts:
         found: Counter[Key] = Counter()
         for ask in _list_asks(pod):
             family = self._devices.find_family(ask.family)
-            found[family, c.SLOTS] += _sum_slots([(one.kind, one.cards) for one in ask.containers])
+            found[family, c.SLOTS] += sum_slots([(one.kind, one.cards) for one in ask.containers])
             if ask.by_card:
-                cores, mib = measure(family)
-                found[family, c.MIB] += sum_up(_list_mib(ask, mib))
-                found[family, c.CORES] += sum_up(_list_cores(ask, cores))
+                largest = measure(family)
+                mib, cores = list_mib(ask, largest.mib), list_cores(ask, largest.cores)
+                if is_most and ask.find_parts is not None:
+                    mib, cores = list_largest_parts(ask, self._cards.models.values)
+                elif is_most and largest.is_cut:
+                    mib = raise_to_cards(ask, mib, largest.mib)
+                    cores = raise_to_cards(ask, cores, largest.cores)
+                found[family, c.MIB] += sum_up(mib)
+                found[family, c.CORES] += sum_up(cores)
         return dict(found)
 
-    def _find_largest(self, family: int) -> tuple[int, int]:
-        """Find the most cores, and the most MiB, that a card of a family has."""
-        figures = self._measure_pools(family)
-        return int(figures[0].max(initial=0)), int(figures[1].max(initial=0))
+    def _find_largest(self, family: int) -> Largest:
+        """Find the most that a card of a family has; it is found anew when cards have changed."""
+        if self._largest_at != self._cards.version:
+            self._largest_at = self._cards.version
+            self._largest.clear()
+        if family not in self._largest:
+            cores, mib, is_cut = self._measure_pools(family).max(axis=1, initial=0).tolist()
+            self._largest[family] = Largest(cores, mib, bool(is_cut))
+        return self._largest[family]
 
     def _measure_pools(self, family: int) -> c.Ints:
-        """Find [2, N] the most cores and MiB of a card of a family on each node."""
+        """Find [3, N] the most cores and MiB of a card of a family on each node, and whether one can be cut."""
         pools = self._nodes.columns.pools
         of_row = self._nodes.find_pools(family)
         start, count = pools.start[of_row], pools.count[of_row]
-        found = np.zeros((2, of_row.size), np.int64)
+        found = np.zeros((3, of_row.size), np.int64)
         has = np.flatnonzero(count > 0)
         if has.size:
             ends = np.cumsum(count[has])
             begins = ends - count[has]
             cards = np.repeat(start[has] - begins, count[has]) + np.arange(ends[-1])
-            totals = self._cards.columns.total[[c.CORES, c.MIB]][:, cards]
+            columns = self._cards.columns
+            totals = np.vstack((columns.total[[c.CORES, c.MIB]], columns.carving > 0))[:, cards]
             found[:, has] = np.maximum.reduceat(totals, begins, axis=1)
         return found
 
@@ -280,16 +322,16 @@ class SpaceQuotas:
 
         Also the limit that keeps the pod off other nodes; None if nothing does.
         """
-        parts = [ask for ask in _list_asks(pod) if ask.by_card and _is_relative(ask)]
+        parts = [ask for ask in _list_asks(pod) if ask.by_card and is_relative(ask)]
         if not parts or pod.namespace not in self._spaces:
             return None
         fits, excess = np.ones(self._nodes.capacity, np.bool_), None
         for ask in parts:
             family = self._devices.find_family(ask.family)
-            cores, mib = self._measure_pools(family)
+            cores, mib, _ = self._measure_pools(family)
             for figure, needed in (
-                (c.MIB, _sum_rows(_list_mib(ask, mib))),
-                (c.CORES, _sum_rows(_list_cores(ask, cores))),
+                (c.MIB, sum_rows(list_mib(ask, mib))),
+                (c.CORES, sum_rows(list_cores(ask, cores))),
             ):
                 for kept, limit in self._list_limiting(pod, (family, figure)):
                     beyond = (needed > limit.hard - kept.taken[limit.key]) & (mib > 0)
@@ -331,6 +373,11 @@ class SpaceQuotas:
         return "; ".join(wrong)
 
 
+def _list_counting(amounts: Amounts, pod: PodRecord) -> tuple[Amounts, frozenset[str], str]:
+    """List all by which a pod counts."""
+    return amounts, pod.scopes, pod.priority_class
+
+
 def _list_asks(pod: AnyPod) -> Iterable[GpuAsk]:
     if isinstance(pod, Taker):
         return pod.asks
@@ -342,56 +389,3 @@ def _describe(kept: _Kept, limit: Limit, asked: int, used: int | None = None) ->
     # Parts of a unit count as a whole one.
     asked, used = (-(-one // limit.unit) for one in (asked, used))
     return Excess(kept.quota.name, limit.resource, asked, used, limit.hard // limit.unit)
-
-
-def _is_relative(ask: GpuAsk) -> bool:
-    """Whether it asks a part of each card, of whatever size the card is."""
-    return any(one.cards and (not one.mem_mib or one.core_percent) for one in ask.containers)
-
-
-def _list_mib(ask: GpuAsk, of_card: Any) -> list[Slot]:
-    """List what each container asks of memory, if a card has so many MiB; likewise by node."""
-    return [
-        (one.kind, one.cards * (one.mem_mib or _take_part(of_card, one.mem_percent)))
-        for one in ask.containers
-        if one.cards
-    ]
-
-
-def _take_part(of_card: Any, percent: int) -> Any:
-    """Take a part of a card's figure, which is never 0; likewise by node."""
-    part = of_card * percent // 100
-    # Python's own numbers have no bound, and nobody has checked yet what a pod in a review asks.
-    return np.maximum(1, part) if isinstance(part, np.ndarray) else max(1, part)
-
-
-def _list_cores(ask: GpuAsk, of_card: Any) -> list[Slot]:
-    """List what each container asks of cores, as ``_list_mib``."""
-    return [
-        (
-            one.kind,
-            one.cards * (_take_part(of_card, one.core_percent) if one.core_percent else one.cores),
-        )
-        for one in ask.containers
-        if one.cards
-    ]
-
-
-def _sum_slots(amounts: Sequence[Slot]) -> int:
-    """Sum up what containers ask: init containers run before the others, one after the other."""
-    staying = sum(int(n) for kind, n in amounts if kind != ContainerKind.INIT)
-    return max(staying, *(int(n) for kind, n in amounts if kind == ContainerKind.INIT), 0)
-
-
-def _sum_all(amounts: Sequence[Slot]) -> int:
-    return sum(int(n) for _, n in amounts)
-
-
-def _sum_rows(amounts: Sequence[Slot]) -> c.Ints:
-    """As ``_sum_slots``, by node."""
-    staying = sum((n for kind, n in amounts if kind != ContainerKind.INIT), np.int64(0))
-    most: c.Ints = np.asarray(staying)
-    for kind, n in amounts:
-        if kind == ContainerKind.INIT:
-            most = np.maximum(most, n)
-    return most

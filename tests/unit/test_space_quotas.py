@@ -238,9 +238,9 @@ def test_devices_that_are_counted_count_by_their_number() -> None:
         ({"hard": {MEM: "-1"}}, f"spec.hard[{MEM}]"),
         ({"hard": {MEM: []}}, f"spec.hard[{MEM}]"),
         ({"hard": []}, "spec.hard"),
-        ({"hard": {}, "scopes": ["Always"]}, "spec.scopes[0]"),
-        ({"hard": {}, "scopeSelector": {"matchExpressions": [{"scopeName": "PriorityClass", "operator": "~"}]}}, "operator"),
-        ({"hard": {}, "scopeSelector": []}, "spec.scopeSelector"),
+        ({"hard": {GPU: 1}, "scopes": ["Always"]}, "spec.scopes[0]"),
+        ({"hard": {GPU: 1}, "scopeSelector": {"matchExpressions": [{"scopeName": "PriorityClass", "operator": "~"}]}}, "operator"),
+        ({"hard": {GPU: 1}, "scopeSelector": []}, "spec.scopeSelector"),
         ([], "spec"),
     ],
 )  # fmt: skip

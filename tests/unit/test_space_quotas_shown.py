@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from typing import Any
+from unittest.mock import create_autospec
 
 import msgspec
 
 from scheduler.api import wire
 from scheduler.api.admission.settings import AdmissionSettings
+from scheduler.api.door import events
 from scheduler.config import HamiMetrics, MetricsConfig
 from scheduler.devices.admission import steps
 from scheduler.engine import rerun
 from scheduler.engine.questions.space_quotas import SpaceQuotaStates
 from scheduler.engine.recorded import Recorded
+from scheduler.kube.device_maps import DeviceMapHands
 from scheduler.kube.lookups import Lookups
 from scheduler.kube.report.metrics.hami import HamiLines
+from scheduler.kube.report.reporter import Reporter
 from tests import make
 from tests.unit.test_device_maps import ask
 from tests.unit.test_space_quotas import GPU, Spaces, node, quota, share
@@ -127,3 +131,14 @@ def test_figures_beyond_all_bounds_stop_nothing() -> None:
     assert [*world.decide()] == ["fine"]
     # A mistake is what keeps it waiting, and not the quota.
     assert world.why("f") == ""
+
+
+def test_a_mistake_in_a_quota_that_is_gone_is_not_reported_again() -> None:
+    reporter = create_autospec(Reporter, instance=True)
+    world = Spaces()
+    hands = DeviceMapHands(reporter, [], lambda _: None, lambda: True)
+    hands.hear(world.see(quota("kept", gpu="many"), quota("gone", gpu="many")))
+    hands.hear(world.engine.handle(events.Gone("ResourceQuota", "default/gone"), world.now))
+    reporter.report_on_object.reset_mock()
+    hands.report_all()
+    assert [call.args[1].name for call in reporter.report_on_object.call_args_list] == ["kept"]

@@ -100,6 +100,12 @@ class SpaceQuotaRead(NamedTuple):
     problem: str
 
 
+class SpaceQuotaLeft(NamedTuple):
+    """A ResourceQuota was deleted."""
+
+    key: str
+
+
 class PluginFellSilent(NamedTuple):
     """The device plugin of a node does not answer; ``waits_for`` is the pod it was asked to serve, or empty."""
 
@@ -163,5 +169,6 @@ Note = (
     | DeviceMapRead
     | DeviceMapLeft
     | SpaceQuotaRead
+    | SpaceQuotaLeft
     | PluginFellSilent
 )
