@@ -14,8 +14,8 @@ from scheduler.cycle.schedule import Cycle
 from scheduler.state.pods import PodRecord
 from scheduler.state.space_quotas import SpaceQuotas
 from tests import make
+from tests.model.mig import make_card
 from tests.unit.test_device_maps import ask
-from tests.unit.test_mig import make_card
 from tests.unit.test_space_quotas import Spaces, node, quota, share
 
 
