@@ -254,7 +254,7 @@ def _find_run(n: int) -> tuple[int, int]:
 
 @part
 def write_holds(tables: c.Tables, pod: int, holds: c.Ints, n: int) -> None:
-    """Write that a pod that holds nothing holds what the first ``n`` rows of ``holds`` [h, 4] say."""
+    """Write that a pod that holds nothing holds what the first ``n`` rows of ``holds`` [h, N_HOLD] say."""
     first = _take_holds(tables, pod, n)
     for i in range(n):
         for figure in range(c.N_HOLD):

@@ -70,8 +70,8 @@ class Pools(Handle):
 # kernels/devices/islands.py; cards of one group, see kernels/devices/groups.py; the walk, but one card for all
 # containers if several ask, see kernels/devices/together.py; cards of one network, see kernels/devices/groups.py; pairs of
 # cards, see kernels/devices/pairs.py; cards beside each other, see kernels/devices/spans.py; or cards of small zones of
-# links, see kernels/devices/links.py.
-WALK, ISLANDS, GROUPS, TOGETHER, NETWORKS, PAIRS, SPANS, LINKS = 0, 1, 2, 3, 4, 5, 6, 7
+# links, see kernels/devices/zones.py.
+WALK, ISLANDS, GROUPS, TOGETHER, NETWORKS, PAIRS, SPANS, ZONES = 0, 1, 2, 3, 4, 5, 6, 7
 
 
 class Nodes(Handle):

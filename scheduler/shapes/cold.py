@@ -118,7 +118,7 @@ class Cold:
         # Pods that request no devices may go to nodes with cards of any family.
         has_cards = family < 0 or family in cluster.nodes.pools.list_managed_families()
         n_cards = cluster.cards.columns.numa.size if has_cards else 0
-        has_parts = has_cards and bool(cluster.nodes.columns.pools.carved.any())
+        has_parts = has_cards and cluster.cards.has_parts
         sizes = cluster.nodes.capacity, n_cards, has_parts
         moved = cluster.moved.list_since(kept.moved) if kept.moved >= 0 else None
         if (

@@ -269,7 +269,7 @@ class Registers:
     def list_holds(
         self, pod: PodRecord, get_containers: Callable[[PodTemplate], c.Ints], row: int
     ) -> c.Ints:
-        """Return [h, 4] what a pod holds at most of a node's cards, as ``Pods.holds``; valid until the next call.
+        """Return [h, N_HOLD] what a pod holds at most of a node's cards, as ``Pods.holds``; valid until the next call.
 
         ``get_containers`` returns [6, C] what the containers of a template ask.
         """

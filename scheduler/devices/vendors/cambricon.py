@@ -5,11 +5,10 @@ The plugin serves pods under a lock of its own, and learns of the first card of 
 
 from __future__ import annotations
 
-from scheduler.api import wire
 from scheduler.api.cards import Card
 from scheduler.api.hami_config.sections import DeviceConfig
 from scheduler.devices.contract import Lock
-from scheduler.devices.vendors.vendor import Answer, Vendor, read_offered
+from scheduler.devices.vendors.vendor import Answer, Vendor, read_totals
 
 _WORD = "MLU"
 _CORES, _UNIT_MIB, _SHARERS = 100, 256, 100
@@ -19,10 +18,6 @@ _LOCK = Lock("cambricon.com/dsmlu.lock", names_pod=False, seconds=120.0)
 def list_kinds(config: DeviceConfig) -> tuple[Vendor, ...]:
     """List the kinds of devices with the resources that a configuration gives them."""
     section = config.cambricon
-
-    def read_figures(node: wire.Node) -> tuple[str, ...]:
-        cores, memory = (read_offered(node, one) for one in (section.cores, section.memory))
-        return (node.metadata.name, str(cores), str(memory)) if cores else ("", "", "")
 
     return (
         Vendor(
@@ -35,7 +30,7 @@ def list_kinds(config: DeviceConfig) -> tuple[Vendor, ...]:
             allocated="hami.io/cambricon-mlu-devices-allocated",
             use_ids=("cambricon.com/use-gpuuuid",),
             nouse_ids=("cambricon.com/nouse-gpuuuid",),
-            read_node=read_figures,
+            read_node=lambda node: read_totals(node, section.cores, section.memory),
             list_cards=_list_cards,
             write_more=_write_profile,
             lock=_LOCK,

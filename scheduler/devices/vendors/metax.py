@@ -103,7 +103,7 @@ def list_kinds(config: DeviceConfig) -> tuple[Vendor, ...]:
         complete_ask=_complete_ask,
         read_use=_read_use,
         write_more=_write_uses,
-        chooser=c.LINKS,
+        chooser=c.ZONES,
     )
     return whole, shares
 

@@ -5,10 +5,9 @@ A node reports the cores and the memory of all its cards.
 
 from __future__ import annotations
 
-from scheduler.api import wire
 from scheduler.api.cards import Card
 from scheduler.api.hami_config.sections import DeviceConfig
-from scheduler.devices.vendors.vendor import Answer, Vendor, find_last_indices, read_offered
+from scheduler.devices.vendors.vendor import Answer, Vendor, find_last_indices, read_totals
 from scheduler.schema import columns as c
 
 _WORD = "Mthreads"
@@ -19,10 +18,6 @@ _NANOSECONDS = 10**9
 def list_kinds(config: DeviceConfig) -> tuple[Vendor, ...]:
     """List the kinds of devices with the resources that a configuration gives them."""
     section = config.mthreads
-
-    def read_figures(node: wire.Node) -> tuple[str, ...]:
-        cores, memory = (read_offered(node, one) for one in (section.cores, section.memory))
-        return (node.metadata.name, str(cores), str(memory)) if cores else ("", "", "")
 
     return (
         Vendor(
@@ -36,7 +31,7 @@ def list_kinds(config: DeviceConfig) -> tuple[Vendor, ...]:
             allocated="hami.io/mthreads-vgpu-devices-allocated",
             use_ids=("mthreads.ai/use-gpuuuid",),
             nouse_ids=("mthreads.ai/nouse-gpuuuid",),
-            read_node=read_figures,
+            read_node=lambda node: read_totals(node, section.cores, section.memory),
             list_cards=_list_cards,
             write_more=_write_indices,
             lock=None,

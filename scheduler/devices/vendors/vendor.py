@@ -144,6 +144,12 @@ def read_offered(node: wire.Node, resource: str) -> int:
     return offered if offered <= _OFFERED_MAX else 0
 
 
+def read_totals(node: wire.Node, cores: str, memory: str) -> tuple[str, ...]:
+    """Read the name of a node and how much of two resources it offers, for devices that are derived from both."""
+    figures = read_offered(node, cores), read_offered(node, memory)
+    return (node.metadata.name, *map(str, figures)) if figures[0] else ("", "", "")
+
+
 def find_last_indices(slots: Slots) -> str:
     """Find the indices of the devices of the last container that has any; their ids end in them."""
     last = next((uses for uses in reversed(slots) if uses), ())

@@ -7,7 +7,7 @@ module of its own and a line here.
 from __future__ import annotations
 
 from scheduler.kernels._jit import kernel, part
-from scheduler.kernels.devices import gpus, groups, islands, links, pairs, pools, spans, together
+from scheduler.kernels.devices import gpus, groups, islands, pairs, pools, spans, together, zones
 from scheduler.schema import columns as c
 
 
@@ -63,6 +63,6 @@ def _choose_for_container(
         return pairs.choose_for_container(cards, ask, slot, start, count, n_picks, s)
     if chooser == c.SPANS:
         return spans.choose_for_container(cards, ask, slot, start, count, n_picks, s)
-    if chooser == c.LINKS:
-        return links.choose_for_container(cards, ask, slot, start, count, n_picks, s)
+    if chooser == c.ZONES:
+        return zones.choose_for_container(cards, ask, slot, start, count, n_picks, s)
     return -1

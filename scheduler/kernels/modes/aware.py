@@ -200,7 +200,7 @@ def _is_free_for_one(ask: c.Ask, slot: int, chooser: int) -> bool:
     """Whether the rule of a chooser says nothing of the one card of a container."""
     if slot < 0 or ask.containers[c.N_CARDS, slot] != 1:
         return False
-    if chooser == c.LINKS:
+    if chooser == c.ZONES:
         # The rule is about whole cards.
         return bool(ask.containers[c.ASK_CORES, slot] < pools.WHOLE_CORES)
     return bool(chooser in (c.NETWORKS, c.PAIRS))
