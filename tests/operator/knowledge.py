@@ -73,8 +73,8 @@ class _World:
         self.heard_before_last_bind = self.heard
         self.binds.append(bind["uid"])
         pod = copy.deepcopy(self.waiting.pop(bind["uid"]))
-        of_hami = dict(bind["devices"]).get("HAMi", [])
-        slots = [":".join(f"{card},NVIDIA,{mib},{cores}" for card, mib, cores, _ in slot) for slot in of_hami]  # fmt: skip
+        of_hami = next((slots for driver, slots, *_ in bind["devices"] if driver == "HAMi"), [])
+        slots = [":".join(f"{card},NVIDIA,{mib},{cores}" for card, mib, cores, *_ in slot) for slot in of_hami]  # fmt: skip
         text = "".join(f"{slot};" for slot in slots)
         annotations = dict.fromkeys(audit.WITH_NODE, "")
         annotations |= {audit.ALLOCATED: text, "hami.io/vgpu-node": bind["node"]}
