@@ -73,7 +73,9 @@ class _World:
         self.heard_before_last_bind = self.heard
         self.binds.append(bind["uid"])
         pod = copy.deepcopy(self.waiting.pop(bind["uid"]))
-        of_hami = next((slots for driver, slots, *_ in bind["devices"] if driver == "HAMi"), [])
+        of_hami: list[Any] = next(
+            (slots for driver, slots, *_ in bind["devices"] if driver == "HAMi"), []
+        )
         slots = [":".join(f"{card},NVIDIA,{mib},{cores}" for card, mib, cores, *_ in slot) for slot in of_hami]  # fmt: skip
         text = "".join(f"{slot};" for slot in slots)
         annotations = dict.fromkeys(audit.WITH_NODE, "")
