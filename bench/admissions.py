@@ -204,7 +204,7 @@ async def _serve_kopf(made: Certificates) -> AsyncIterator[int]:
 def _mutate(body: kopf.Body, patch: kopf.Patch, **_: Any) -> None:
     """Change a pod as the webhook does."""
     raw = msgspec.json.encode(dict(body))
-    verdict = steps.review_pod(raw, "team", AdmissionSettings(), lambda _: None)
+    verdict = steps.review_pod(raw, "team", AdmissionSettings(), steps.ClusterFacts())
     if not isinstance(verdict, steps.Allowed):
         raise kopf.AdmissionError(verdict.message)
     if not verdict.patch:

@@ -107,7 +107,7 @@ class Config:
     hami_node_label: str = names.HAMI_NODE_LABEL
     hami_config_map: str = ""
     hami_plugin_config_map: str = ""
-    gpu_resources: tuple[str, ...] = names.GPU_RESOURCES
+    gpu_resources: tuple[str, ...] = ()
     lock_timeout_seconds: float = 300.0
     pod_limits: PodLimits = field(default_factory=PodLimits)
     role_label: str = ""

@@ -255,7 +255,7 @@ def explain() -> Schema:
     )  # fmt: skip
     node = _answer(
         kind={"const": "Node"}, name=TEXT, cordoned=FLAG, silent=FLAG, taints=many(one(**TAINT, isState=FLAG)),
-        resources=many(one(resource=TEXT, total=WHOLE, used=WHOLE, free=WHOLE, replicas=WHOLE)),
+        resources=many(one(resource=TEXT, total=WHOLE, used=WHOLE, free=WHOLE, gpuPart=NUMBER)),
         cards=many(one(family=TEXT, **card, holders=many(holder))),
         pods=many(one(
             namespace=TEXT, name=TEXT, scheduler=maybe(TEXT), priority=WHOLE, deleting=FLAG, requests=by_name(WHOLE),
@@ -287,7 +287,7 @@ def explain() -> Schema:
 def _heading(**uncounted: Schema) -> dict[str, Schema]:
     """Fields that the audit and showback share; ``uncounted`` are more of a node whose GPUs cannot be counted."""
     unit = {"cpu_core": NUMBER, "memory_gib": NUMBER, "gpu": NUMBER, "gpu_memory_gib": NUMBER}
-    model = one(model=TEXT, gpus=NUMBER, replicas=WHOLE, price=NUMBER, source=TEXT, names=NAMES)
+    model = one(model=TEXT, gpus=NUMBER, parts=WHOLE, price=NUMBER, source=TEXT, names=NAMES)
     effect = words("left out", "stays")
     return {
         "about": one(made=TEXT, source=TEXT, evenkeel=TEXT),
@@ -301,7 +301,6 @@ def _heading(**uncounted: Schema) -> dict[str, Schema]:
             one(
                 node=TEXT,
                 offers=by_name(WHOLE),
-                sharing=words("", "MIG", "shared"),
                 gpus=maybe(WHOLE),
                 **uncounted,
             )

@@ -95,8 +95,6 @@ GPU_COUNT = "nvidia.com/gpu.count"
 GPU_MIB = "nvidia.com/gpu.memory"
 GPU_REPLICAS = "nvidia.com/gpu.replicas"
 GPU_PRESENT = "nvidia.com/gpu.present"
-# Resources under which plugins offer GPUs in ways that Evenkeel does not count; ``*`` stands for any end.
-GPU_RESOURCES = ("nvidia.com/gpu.shared", "nvidia.com/mig-*")
 
 # The annotations that decide where a pod goes: part of its template.
 STEERING = frozenset({
@@ -200,12 +198,18 @@ KAI_USAGE = "scheduling.evenkeel.dev/usage"
 # Where KAI is installed by default.
 KAI_NAMESPACE = "kai-scheduler"
 
-# Shares of cards: KAI. Three annotations; the label by which pods that share a card, and the pod that holds the card for
+# Shares of cards in neutral words, which the webhook translates, and the annotation that says as what.
+SHARE_MEMORY = "evenkeel.dev/gpu-memory"
+SHARE_CORES = "evenkeel.dev/gpu-cores"
+SHARED_AS = "scheduling.evenkeel.dev/gpu-share"
+
+# Shares of cards: KAI. Three annotations, and one that names the container; the label by which pods that share a card, and the pod that holds the card for
 # them, have the same group, and how the labels begin by which a pod has several; the namespace of the pods that hold cards.
 KAI_FRACTION = "gpu-fraction"
 KAI_GPU_MEMORY = "gpu-memory"
 KAI_SHARED_CARDS = "gpu-fraction-num-devices"
 KAI_SHARES = frozenset({KAI_FRACTION, KAI_GPU_MEMORY, KAI_SHARED_CARDS})
+KAI_SHARING_CONTAINER = "gpu-fraction-container-name"
 KAI_CARD_GROUP = "runai-gpu-group"
 KAI_CARD_GROUPS = f"{KAI_CARD_GROUP}/"
 KAI_RESERVATIONS = "kai-resource-reservation"

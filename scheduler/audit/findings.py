@@ -41,8 +41,6 @@ from scheduler.state.pods import Life, PodRecord
 Json = dict[str, Any]
 UNITS = dict(zip(m.DIMENSIONS, ("cores", "GiB", "GPUs", "GiB"), strict=True))
 _ROUND = 6
-# How GPUs are shared under a resource that Evenkeel does not count, by a part of its name.
-_SHARING = (("/mig-", "MIG"), (".shared", "shared"))
 # The most digits of a number of GPUs; a longer label is no number of GPUs.
 _DIGITS_MAX = 4
 
@@ -191,18 +189,17 @@ def make_heading(
 def _list_uncounted(engine: Engine, nodes: Sequence[str]) -> list[Json]:
     """List the nodes with an unknown number of GPUs, and what they offer."""
     devices = engine.ask(DevicesOn(nodes))
-    cards = np.bincount(devices.cards.owner, minlength=len(nodes))
+    cards = np.bincount(devices.cards.owner, devices.cards.capacity[0], len(nodes))
     hidden = np.flatnonzero(devices.has_gpu & (cards == 0)).tolist()
     return [{"node": nodes[i], **_read_offer(engine, nodes[i])} for i in hidden]
 
 
 def _read_offer(engine: Engine, name: str) -> Json:
-    """Read the uncounted devices that a node offers, how it shares its GPUs, and the number of GPUs in its labels."""
+    """Read the uncounted devices that a node offers, and the number of GPUs in its labels."""
     facts, offers = engine.ask(KnownNode(name)), engine.ask(UncountedOffer(name))
     label = facts.labels.get(names.GPU_COUNT, "") if facts is not None else ""
     is_count = label.isascii() and label.isdigit() and len(label) <= _DIGITS_MAX
-    sharing = next((how for one in offers for end, how in _SHARING if end in one), "")
-    return {"offers": dict(offers), "sharing": sharing, "gpus": int(label) if is_count else None}
+    return {"offers": dict(offers), "gpus": int(label) if is_count else None}
 
 
 def _sum_up(figures: Figures, rates: c.Floats) -> Json:

@@ -215,11 +215,11 @@ def describe_not_judged(audit: Json) -> list[str]:
 
 
 def _describe_gpus(one: Json) -> str:
-    """Describe how many GPUs of a model there are, and, if plugins share each, how many they report."""
+    """Describe how many GPUs of a model there are, and, if plugins offer parts of them, how many parts."""
     gpus = f"{one['gpus']:,g} GPU" + ("" if one["gpus"] == 1 else "s")
-    if one["replicas"] == one["gpus"]:
+    if one["parts"] == one["gpus"]:
         return gpus
-    return f"{gpus}, reported as {one['replicas']:,} replicas (time-slicing or MPS),"
+    return f"{gpus}, offered as {one['parts']:,} parts (time-slicing, MPS or MIG),"
 
 
 def _describe_uncounted(nodes: list[Json]) -> str:
@@ -363,9 +363,9 @@ def list_node(one: Json, uncounted: Json | None = None) -> list[str]:
 
 
 def describe_labels(one: Json) -> str:
-    """Describe the number of GPUs in the labels of a node, and how they are shared: ``8 (MIG)``."""
+    """Describe the number of GPUs in the labels of a node whose GPUs are not counted."""
     gpus = "?" if one["gpus"] is None else f"{one['gpus']:,}"
-    return f"{gpus} ({one['sharing'] or 'not counted'})"
+    return f"{gpus} (not counted)"
 
 
 def _describe_loss(loss: Json) -> str:

@@ -22,13 +22,13 @@ from typing import NamedTuple, Protocol, runtime_checkable
 
 from scheduler.api import names, wire
 from scheduler.api.cards import Card, Slots
+from scheduler.api.plugin_parts import Part
 from scheduler.api.pods.gpus import GpuAsk
 from scheduler.errors import BadInput
 
 # The texts that a driver has read on a node. Equal texts mean equal devices.
 Words = tuple[str, ...]
 Texts = Mapping[str, str]
-Figures = tuple[int, int, int]
 
 
 class NodeReading(NamedTuple):
@@ -123,10 +123,10 @@ class Driver(Protocol):
 
 @runtime_checkable
 class CountingDriver(Driver, Protocol):
-    """A driver of devices that are only counted: each is allocated whole, and none has an id."""
+    """A driver of devices that are only counted: each is a GPU or a part of one, and none has an id."""
 
-    def sum_figures(self, offered: int) -> Figures:
-        """Sum up the core percent, the MiB and the sharers of ``offered`` devices."""
+    def read_part(self, resource: str, labels: Texts, offered: int) -> Part:
+        """Read what one of the ``offered`` devices of a resource is on a node with these labels."""
 
 
 class PartialClaim(BadInput):

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import structs
 
-from scheduler.api import hami, hami_links, hami_mig, names, wire
+from scheduler.api import hami, hami_links, hami_mig, names, plugin_parts, wire
 from scheduler.api.cards import Card, Part, Slots
 from scheduler.api.hami_config.maps import DeviceSettings
 from scheduler.api.hami_config.nodes import find_settings
@@ -110,7 +110,9 @@ class HamiCards:
         label = seen.labels.get(key)
         if label is not None and (not wants_value or label == value):
             return True
-        return seen.offered > _MACHINE_MAX and seen.any_signed
+        # NVIDIA's own plugin offers many devices as well, and its labels say that they are parts.
+        part = plugin_parts.read_part(names.GPU, seen.labels, seen.offered)
+        return seen.offered > _MACHINE_MAX and seen.any_signed and part == plugin_parts.WHOLE
 
     def list_cards(self, words: Words) -> tuple[Card, ...]:
         """List the cards of the register."""

@@ -25,7 +25,7 @@ from scheduler.devices.contract import (
 from scheduler.devices.hami import HamiCards
 from scheduler.devices.vendors import table as vendors
 from scheduler.devices.whole import FAMILIES as WHOLE
-from scheduler.devices.whole import WholeDevices
+from scheduler.devices.whole import PluginParts, WholeDevices
 from scheduler.errors import BadInput
 from scheduler.schema import columns as c
 
@@ -287,12 +287,11 @@ def list_drivers(label: str, settings: DeviceSettings) -> tuple[AnyDriver, ...]:
     kinds = vendors.list_drivers(settings.config)
     shared = [one for one in kinds if not set(WHOLE).isdisjoint(one.resources)]
     whole = (WholeDevices(resource) for resource in WHOLE)
-    return HamiCards(label, settings), *shared, *whole, *(one for one in kinds if one not in shared)
+    own = (one for one in kinds if one not in shared)
+    return HamiCards(label, settings), *shared, *whole, *own, PluginParts()
 
 
-def make_devices(
-    label: str = names.HAMI_NODE_LABEL, marks: tuple[str, ...] = names.GPU_RESOURCES
-) -> Devices:
+def make_devices(label: str = names.HAMI_NODE_LABEL, marks: tuple[str, ...] = ()) -> Devices:
     """Make the table of one cluster."""
     return Devices(make_drivers(label), marks)
 

@@ -29,7 +29,7 @@ def write_lines(node: Json, *, is_wide: bool = False) -> Iterator[Line]:
         )
         bar = _draw_bar(one["used"], one["total"])
         yield Line(f"{bar} {name}: {used} of {total}, {free} free", 2, _BAR + 3, is_row=True)
-        if one["replicas"] > 1:
+        if one["gpuPart"] < 1:
             yield Line(_describe_shared(one), 2 + _BAR + 3, 0)
     yield from _write_cards(node["cards"], is_wide=is_wide)
     yield from _write_pods(node, is_wide=is_wide)
@@ -37,11 +37,10 @@ def write_lines(node: Json, *, is_wide: bool = False) -> Iterator[Line]:
 
 
 def _describe_shared(one: Json) -> str:
-    """Describe devices that are parts of cards: how many cards there are, and how much of them is in use."""
-    n = one["replicas"]
-    used, total = (f"{one[key] / n:.4g}" for key in ("used", "total"))
+    """Describe devices that are parts of cards: how many cards they are together, and how much of them is in use."""
+    used, total = (f"{one[key] * one['gpuPart']:.4g}" for key in ("used", "total"))
     cards = "card" if total == "1" else "cards"
-    return f"each is a part of a card, {n} a card: {used} of {total} {cards} in use"
+    return f"each is a part of a card, {one['gpuPart']:.4g} of it: {used} of {total} {cards} in use"
 
 
 def _describe_state(node: Json) -> str:

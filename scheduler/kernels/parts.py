@@ -67,7 +67,7 @@ def choose_cards(world: World, ask: c.Ask, row: int) -> int:
 def _ask_cards(tables: c.Tables, ask: c.Ask, row: int, s: c.Scratch, lane: int) -> bool:
     """Whether there are cards for the pod; if so, write to the lane what the pod takes of GPUs."""
     nodes, cards = tables.nodes, tables.cards
-    gpu_cores, gpu_mib = 0, 0
+    gpu_cores, gpu_mib = 0.0, 0.0
     if ask.containers.shape[1] > 0:
         pool = pools.find_pool(nodes, ask, row)
         if nodes.pools.managed[pool]:
@@ -77,7 +77,7 @@ def _ask_cards(tables: c.Tables, ask: c.Ask, row: int, s: c.Scratch, lane: int) 
                 gpu_cores += s.peak[c.CORES, j]
                 gpu_mib += s.peak[c.MIB, j]
         else:
-            gpu_cores = ask.rules.whole * pools.WHOLE_CORES
+            gpu_cores, gpu_mib = pools.measure_devices(nodes, pool, ask.rules.whole)
     s.ask[2, lane] = gpu_cores
     s.ask[3, lane] = gpu_mib
     return True
@@ -125,7 +125,10 @@ def _fill_lanes(nodes: c.Nodes, ask: c.Ask, s: c.Scratch, lanes: int) -> None:
         s.cap[3, lane] = nodes.pools.total[c.MIB, pool]
         s.used[3, lane] = nodes.pools.used[c.MIB, pool]
         if not nodes.pools.managed[pool]:
-            s.used[2, lane] = pools.count_devices(nodes, pool, row) * pools.WHOLE_CORES
+            offered = nodes.allocatable[nodes.pools.resource[pool], row]
+            s.cap[2, lane], s.cap[3, lane] = pools.measure_devices(nodes, pool, offered)
+            held = pools.count_devices(nodes, pool, row)
+            s.used[2, lane], s.used[3, lane] = pools.measure_devices(nodes, pool, held)
 
 
 @kernel

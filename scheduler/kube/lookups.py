@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+from scheduler.api.admission.backends import Backend
 from scheduler.api.door.decisions import Bind
 from scheduler.config import Config
 from scheduler.devices.admission.drafts import PodDraft
 from scheduler.devices.answers import Drivers
 from scheduler.engine.engine import Engine
-from scheduler.engine.questions.nodes import CardDrivers, KnownNode
+from scheduler.engine.questions.nodes import CardDrivers, KnownNode, SharedGpus
 from scheduler.engine.questions.pods import BindObjection, PodVersion
 from scheduler.engine.questions.space_quotas import SpaceQuotaExcess
 from scheduler.engine.questions.volumes import KnownClaim, KnownVolume, MovedDrivers
@@ -41,6 +42,10 @@ class Lookups:
         """
         pod = draft.read_pod()
         return None if pod is None else self._engine.ask(SpaceQuotaExcess(pod)) or None
+
+    def list_backends(self, cards: str) -> Sequence[Backend]:
+        """List the ways in which nodes share GPUs; ``cards`` as in ``SharedGpus``. Another thread calls it."""
+        return self._engine.ask(SharedGpus(cards))
 
     def get_labels(self, node: str) -> Mapping[str, str] | None:
         """Return the labels of a node; None if it does not exist."""

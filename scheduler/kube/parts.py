@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import partial
 from importlib import metadata
 
+from scheduler.devices.admission.steps import ClusterFacts
 from scheduler.engine.engine import Engine
 from scheduler.engine.questions.waiting import IsParked
 from scheduler.kube import rights, wall_clock
@@ -254,7 +255,10 @@ class Parts:
             return None
         settings = config.device_webhook.admission
         settings = replace(settings, scheduler_names=config.scheduler_names)
-        return DeviceAdmission(settings, self._lookups.find_quota_excess)
+        lookups = self._lookups
+        return DeviceAdmission(
+            settings, ClusterFacts(lookups.find_quota_excess, lookups.list_backends)
+        )
 
     def _make_webhook(self) -> Webhook | None:
         options, config = self.options, self.options.config

@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scheduler.api import names
 from scheduler.devices import whole as whole_devices
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
@@ -15,8 +14,6 @@ from scheduler.state.demand import DemandShape
 # A share may be less than a whole number by a rounding error; same value as in kernels/devices/free.py.
 _EPSILON = 1e-6
 _MIB_PER_GIB = 1024
-# The end of the product label of nodes that share cards.
-_SHARED = "-SHARED"
 
 
 class Cards(NamedTuple):
@@ -75,8 +72,9 @@ def read_cards(cluster: Cluster, rows: c.Ints) -> Cards:
     total = whole[bare_family, bare]
     resource = pools.resource[own[bare_family, bare]]
     busy = np.minimum(nodes.requested[resource, rows[bare]], total)
-    # If a plugin reports each card several times, each reported device is a part of a card.
-    part = 1.0 / read_replicas(cluster, rows)[bare_family, bare]
+    # The GPUs and GiB of each device: plugins may offer parts of cards.
+    part = pools.part[: c.PART_WAY, own[bare_family, bare]]
+    part = part * np.array([[1.0], [1.0 / _MIB_PER_GIB]])
     figures = [c.CORES, c.MIB]
     scale = table.milli[:, d]
     left = np.floor((table.total[figures][:, d] - table.used[figures][:, d]) * scale + _EPSILON)
@@ -92,7 +90,7 @@ def read_cards(cluster: Cluster, rows: c.Ints) -> Cards:
         [table.total[figures][:, d], np.tile(np.array([whole_devices.CARD]).T, bare.size)]
     )
     kinds, kind = _find_distinct(pairs)
-    ones, none = np.ones(d.size, np.int64), np.zeros(bare.size)
+    ones = np.ones(d.size, np.int64)
     return Cards(
         owner=np.append(owner, bare),
         row=np.append(d, np.full(bare.size, -1)),
@@ -111,8 +109,8 @@ def read_cards(cluster: Cluster, rows: c.Ints) -> Cards:
         sharers=np.append(table.used[c.SLOTS, d], busy),
         n_left=np.append(ones * ready, total - busy),
         left=np.column_stack([left, np.full((2, bare.size), c.WHOLE)]),
-        capacity=np.array([np.append(ones, total * part), np.append(gib, none)]),
-        used=np.array([np.append(shares[0], busy * part), np.append(shares[1] * gib, none)]),
+        capacity=np.hstack((np.array([ones, gib]), total * part)),
+        used=np.hstack((np.array([shares[0], shares[1] * gib]), busy * part)),
     )
 
 
@@ -120,35 +118,6 @@ def stack_pools(cluster: Cluster, rows: c.Ints) -> c.Ints:
     """Stack [F, n] the pools of each family on these rows; ``NO_POOL`` for none."""
     families = range(len(cluster.registers.devices.families))
     return np.stack([cluster.nodes.find_pools(family)[rows] for family in families])
-
-
-def read_replicas(cluster: Cluster, rows: c.Ints) -> c.Ints:
-    """Read [F, n] as how many devices a node's plugin reports each card of a family (time-slicing or MPS); otherwise 1.
-
-    The node's labels have the number of replicas; or they say that GPUs are shared, and how many cards there are.
-    """
-    nodes = cluster.nodes
-    told, cards = (_read_label(cluster, key, rows) for key in (names.GPU_REPLICAS, names.GPU_COUNT))
-    product = nodes.get_label_column(names.GPU_PRODUCT)[rows]
-    kinds = np.unique(product[product >= 0])
-    words = nodes.label_values.values
-    shared = np.isin(product, [kind for kind in kinds if words[kind].endswith(_SHARED)])
-    offered = nodes.columns.allocatable[nodes.find_row_asked(names.GPU), rows]
-    by_count = np.where(shared & (cards > 0), -(-offered // np.maximum(cards, 1)), 1)
-    families = cluster.registers.devices.families
-    found = np.ones((len(families), rows.size), np.int64)
-    found[families.index(names.GPU)] = np.maximum(np.where(told > 0, told, by_count), 1)
-    return found
-
-
-def _read_label(cluster: Cluster, key: str, rows: c.Ints) -> c.Ints:
-    """Read a label as a whole number [n]; 0 if it is absent or no number."""
-    column = cluster.nodes.get_label_column(key)[rows]
-    integers, is_integer = cluster.nodes.read_label_integers()
-    if not integers.size:
-        return np.zeros(rows.size, np.int64)
-    found: c.Ints = np.where((column >= 0) & is_integer[column], integers[column], 0)
-    return found
 
 
 def list_run_rows(starts: c.Ints, counts: c.Ints) -> c.Ints:

@@ -2,8 +2,7 @@
 
 CPU and memory are what the pod is charged. Of a card, the pod has the part that it holds; a pod without a limit on compute
 has the same share of the compute as of the memory. If pods hold more of a card than the card has, all parts are reduced
-by the same factor. Of devices that are only counted, a pod has as many as it requests; if a plugin reports each card
-several times, each reported device is a part of its card.
+by the same factor. Of devices that are only counted, a pod has as many as it requests; each may be a part of a card.
 """
 
 from __future__ import annotations
@@ -85,8 +84,9 @@ def _add_counted(cards: Cards, requested: c.Floats, node: c.Ints, amounts: c.Flo
     n = int(max(node.max(initial=-1), cards.owner.max(initial=-1))) + 1
     for family, asked in enumerate(requested):
         entries = np.flatnonzero((cards.row < 0) & (cards.family == family))
-        used = np.zeros(n)
-        used[cards.owner[entries]] = cards.used[0][entries]
         total = np.bincount(node, asked, n)
-        factor = np.divide(used, total, where=total > 0, out=np.zeros(n))
-        amounts[m.GPU] += asked * factor[node]
+        for figure, dimension in enumerate((m.GPU, m.GPU_MEMORY)):
+            used = np.zeros(n)
+            used[cards.owner[entries]] = cards.used[figure][entries]
+            factor = np.divide(used, total, where=total > 0, out=np.zeros(n))
+            amounts[dimension] += asked * factor[node]

@@ -36,8 +36,8 @@ NONZERO_AT, REQUESTED_AT = 0, 2
 N_CARD_CODES = 14
 # A whole card, in the unit of all scores that look at cards.
 WHOLE = 1000
-
-
+# Pools.part: GPUs, MiB, and how a GPU is shared, as the place in plugin_parts.Way.
+PART_GPUS, PART_MIB, PART_WAY, N_PART = range(4)
 # The pool of those that have none: nothing is in it, nothing is ever charged to it.
 NO_POOL = 0
 
@@ -62,6 +62,7 @@ class Pools(Handle):
     resource: Ints1  # [Q] row of the resource matrix where they are counted
     start: Ints1  # [Q] row of the first card
     count: Ints1  # [Q] number of cards
+    part: Floats2  # [N_PART, Q] what each device is where they are counted, see PART_*; 0 where it is unknown
     total: Ints2  # [3, Q] core percent, MiB and sharers
     used: Ints2  # [3, Q] likewise, sums over the cards; 0 where they are counted
 

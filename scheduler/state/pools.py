@@ -72,6 +72,7 @@ class PoolTable:
             columns.start,
             columns.count,
             columns.generation,
+            columns.part,
             columns.total,
             columns.used,
         ):
@@ -134,6 +135,7 @@ def _make_columns(capacity: int) -> c.Pools:
         resource=np.full(capacity, c.UNKNOWN, np.int64),
         start=np.zeros(capacity, np.int64),
         count=np.zeros(capacity, np.int64),
+        part=np.zeros((c.N_PART, capacity)),
         total=np.zeros((3, capacity), np.int64),
         used=np.zeros((3, capacity), np.int64),
     )

@@ -7,9 +7,11 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 import numpy as np
 
 from scheduler.api.cards import Card, find_slots
+from scheduler.api.plugin_parts import WAYS
+from scheduler.api.pods.gpus import FULL_CORES
 from scheduler.api.pods.templates import PodTemplate
 from scheduler.devices import card_order
-from scheduler.devices.contract import CardDriver, NodeReading
+from scheduler.devices.contract import CardDriver, CountingDriver, NodeReading
 from scheduler.kernels.devices import told_cards as kernel
 from scheduler.schema import columns as c
 from scheduler.state import told_cards
@@ -203,9 +205,7 @@ class Registers:
         for pool in self.list_pools(row):
             number = int(pools.driver[pool])
             if number in self.devices.whole:
-                driver = self.devices.whole[number]
-                offered = int(nodes.allocatable[pools.resource[pool], row])
-                pools.total[:, pool] = driver.sum_figures(offered)
+                self._measure_counted(row, pool, self.devices.whole[number])
             else:
                 span = self._find_span(pool)
                 pools.total[:, pool] = self._cards.columns.total[:, span.start : span.stop].sum(
@@ -216,6 +216,15 @@ class Registers:
             facts is not None
             and self.devices.are_marked(facts.labels, (name for name, _ in facts.allocatable))
         )
+
+    def _measure_counted(self, row: int, pool: int, driver: CountingDriver) -> None:
+        """Write what the devices of a pool are that are only counted."""
+        facts, pools = self._nodes.facts[row], self.pools.columns
+        offered = int(self._nodes.columns.allocatable[pools.resource[pool], row])
+        resource = self.devices.families[int(pools.family[pool])]
+        part = driver.read_part(resource, facts.labels if facts else {}, offered)
+        pools.part[:, pool] = part.gpus, part.mib, WAYS.index(part.way)
+        pools.total[:, pool] = round(offered * part.gpus * FULL_CORES), offered * part.mib, 0
 
     def list_pools(self, row: int) -> range:
         """List the pools of a node."""

@@ -10,7 +10,7 @@ import typer.main
 import yaml
 
 from scheduler import config
-from scheduler.api import names
+from scheduler.api import names, plugin_parts
 from scheduler.api.groups.settings import GroupSettings
 from scheduler.api.limits import PodLimits
 from scheduler.api.queues import configuration
@@ -96,7 +96,8 @@ def test_the_annotations_and_resources_of_a_pod() -> None:
     devices = {*table.INNER_RESOURCES, *table.FAMILIES}
     assert devices <= named("## Resources of pods")
     known = {value for value in vars(names).values() if isinstance(value, str)}
-    assert named("## Resources of pods") <= known | devices
+    patterns = set(plugin_parts.RESOURCES)
+    assert named("## Resources of pods") <= known | devices | patterns
 
 
 def leaves(schema: dict[str, Any], prefix: str = "") -> Iterator[str]:

@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 
-from scheduler.api import wire
+from scheduler.api import plugin_parts, wire
 from scheduler.api.cards import Card, CardUse, Slots
+from scheduler.api.plugin_parts import Part
 from scheduler.api.pods import gpus
 from scheduler.devices.contract import Lock, NodeReading, PodMarks, SharedPool, Texts, Words
 from scheduler.schema import columns as c
@@ -127,8 +128,8 @@ class Slices:
         asks = (gpus.read_whole_ask(pod, one) for one in named if one.startswith(prefix))
         return tuple(ask for ask in asks if ask is not None)
 
-    def sum_figures(self, offered: int) -> tuple[int, int, int]:
-        return offered * 100, 0, 0
+    def read_part(self, _resource: str, _labels: Texts, _offered: int) -> Part:
+        return plugin_parts.WHOLE
 
 
 def make_card(id_: str, index: int, numa: int = 0) -> Card:

@@ -8,7 +8,7 @@ import msgspec
 
 from scheduler.api.admission.settings import AdmissionSettings
 from scheduler.devices.admission import steps
-from scheduler.devices.admission.steps import Allowed, FindQuotaExcess, Verdict
+from scheduler.devices.admission.steps import Allowed, ClusterFacts, FindQuotaExcess, Verdict
 from tests.unit.jsonpatch import apply_patch
 
 Json = dict[str, Any]
@@ -30,7 +30,9 @@ def find_nothing(_: object) -> None:
 
 
 def review(pod: Any, settings: AdmissionSettings = DEFAULT, find_quota_excess: FindQuotaExcess = find_nothing) -> Verdict:  # fmt: skip
-    return steps.review_pod(msgspec.json.encode(pod), "team", settings, find_quota_excess)
+    return steps.review_pod(
+        msgspec.json.encode(pod), "team", settings, ClusterFacts(find_quota_excess)
+    )
 
 
 def admit(pod: Json, settings: AdmissionSettings = DEFAULT) -> Json:

@@ -328,21 +328,26 @@ def test_the_table_of_nodes_has_80_columns() -> None:
     assert max(map(len, rows)) <= 80
 
 
-def uncounted(name: str, resource: str, labels: dict[str, str]) -> Json:
-    body: Json = make.raw(make.node(name=name, cpu=8, labels=labels, allocatable={resource: 14}))
+def gpu_node(name: str, labels: dict[str, str], **offered: int) -> Json:
+    labels = {"nvidia.com/gpu.present": "true", **labels}
+    body: Json = make.raw(make.node(name=name, cpu=8, labels=labels, allocatable=offered))
     return body | {"apiVersion": "v1", "kind": "Node"}
 
 
 def test_gpus_that_cannot_be_counted_are_told_beside_the_money_and_in_the_table_of_nodes() -> None:
     labels = {"nvidia.com/gpu.product": "NVIDIA-H100-80GB-HBM3", "nvidia.com/gpu.count": "8"}
-    mig = [uncounted(f"mig-{i}", "nvidia.com/mig-1g.12gb", labels) for i in range(2)]
-    shared = uncounted("shared", "nvidia.com/gpu.shared", labels | {"nvidia.com/gpu.count": "4"})
-    odd = uncounted("odd", "nvidia.com/mig-1g.12gb", {"nvidia.com/gpu.count": "many"})
-    few = run("-f", "-", "--mode", "default", objects=[*FULL, *mig]).stdout
+    silent = [gpu_node(f"silent-{i}", labels) for i in range(2)]
+    other = gpu_node("other", labels | {"nvidia.com/gpu.count": "4"})
+    odd = gpu_node(
+        "odd",
+        {"nvidia.com/gpu.count": "many"},
+        **{"nvidia.com/gpu.shared": 14, "nvidia.com/gpu": 0},
+    )
+    few = run("-f", "-", "--mode", "default", objects=[*FULL, *silent]).stdout
     assert "Not counted: the GPUs of 2 more nodes, 16 GPUs by their labels." in " ".join(
         few.split()
     )
-    objects = [*FULL, *mig, shared, odd]
+    objects = [*FULL, *silent, other, odd]
     for form in ("table", "html"):
         text = run("-f", "-", "--mode", "default", "-o", form, objects=objects).stdout
         assert (
@@ -353,6 +358,38 @@ def test_gpus_that_cannot_be_counted_are_told_beside_the_money_and_in_the_table_
         for line in run("-f", "-", "--nodes", objects=objects).stdout.splitlines()
         if line.startswith(" ")
     }
-    assert rows["mig-0"] == ["H100-80GB-HBM3", "8", "(MIG)", "-"]
-    assert rows["shared"] == ["H100-80GB-HBM3", "4", "(shared)", "-"]
-    assert rows["odd"] == ["-", "?", "(MIG)", "-"]
+    assert rows["silent-0"] == ["H100-80GB-HBM3", "8", "(not", "counted)"]
+    assert rows["other"] == ["H100-80GB-HBM3", "4", "(not", "counted)"]
+    assert rows["odd"] == ["-", "?", "(not", "counted)"]
+
+
+def test_parts_that_a_plugin_offers_are_counted_and_paid_as_parts() -> None:
+    product = "NVIDIA-H100-80GB-HBM3"
+    mixed = {
+        "nvidia.com/gpu.product": product,
+        "nvidia.com/mig-3g.40gb.memory": "40448",
+        "nvidia.com/mig-1g.10gb.memory": "9856",
+    }
+    sliced = {
+        "nvidia.com/gpu.product": product,
+        "nvidia.com/gpu.replicas": "4",
+        "nvidia.com/gpu.memory": "81559",
+    }
+    nodes = [
+        gpu_node("mixed", mixed, **{"nvidia.com/mig-3g.40gb": 2, "nvidia.com/mig-1g.10gb": 1}),
+        gpu_node("sliced", sliced, **{"nvidia.com/gpu.shared": 8}),
+        gpu_node("whole", {"nvidia.com/gpu.product": product}, **{"nvidia.com/gpu": 3}),
+    ]
+    pods = [pod("a", node="mixed", requests={"nvidia.com/mig-3g.40gb": 1})]
+    pods += [pod("b", node="sliced", requests={"nvidia.com/gpu.shared": 3})]
+    text = run("-f", "-", "-o", "json", "--price", f"{product}=700", objects=[*nodes, *pods]).stdout
+    found = json.loads(text)
+    total = found["total"]
+    assert total["capacity"]["gpuCompute"] == pytest.approx(1 + 2 + 3)
+    assert total["used"]["gpuCompute"] == pytest.approx(3 / 7 + 3 / 4)
+    gib = (2 * 40448 + 9856 + 8 * (81559 // 4)) / 1024
+    assert total["capacity"]["gpuMemory"] == pytest.approx(gib)
+    assert total["used"]["gpuMemory"] == pytest.approx((40448 + 3 * (81559 // 4)) / 1024)
+    (model,) = found["gpuModels"]
+    assert (model["gpus"], model["parts"], model["price"]) == (6, 14, 700)
+    assert found["uncounted"] == []

@@ -108,7 +108,7 @@ def review(limits: dict[str, str], annotations: dict[str, str] | None = None) ->
         "spec": {"containers": [{"name": "main", "resources": {"limits": limits}}]},
     }
     return steps.review_pod(
-        json.dumps(pod).encode(), "default", AdmissionSettings(), lambda _: None
+        json.dumps(pod).encode(), "default", AdmissionSettings(), steps.ClusterFacts()
     )
 
 
@@ -175,11 +175,11 @@ def test_other_vendors_are_admitted_by_the_configuration_that_is_followed() -> N
     limits = {"a.example/npu": "1", "huawei.com/Ascend910B3-memory": "90000"}
     pod = {"spec": {"containers": [{"name": "main", "resources": {"limits": limits}}]}}
     text = json.dumps(pod).encode()
-    said = steps.review_pod(text, "default", found, lambda _: None)
+    said = steps.review_pod(text, "default", found, steps.ClusterFacts())
     assert isinstance(said, steps.Allowed)
     written = {one["path"]: one["value"] for one in said.patch}
     assert written["/spec/runtimeClassName"] == "ascend"
     assert "98304" in json.dumps(written)
-    assert steps.review_pod(text, "default", AdmissionSettings(), lambda _: None) == steps.Allowed(
-        []
-    )
+    assert steps.review_pod(
+        text, "default", AdmissionSettings(), steps.ClusterFacts()
+    ) == steps.Allowed([])

@@ -20,6 +20,7 @@ from scheduler.api.admission.settings import (
 )
 from scheduler.api.queues.settings import WebhookSettings
 from scheduler.config import parse_config
+from scheduler.devices.admission.steps import ClusterFacts
 from scheduler.errors import BadInput
 from scheduler.kube.report.metrics.reviews import ReviewCounts
 from scheduler.kube.webhook import devices, reviews
@@ -63,7 +64,7 @@ def test_refusals() -> None:
     assert wrong["status"]["code"] == 500
     assert "within 0..100" in wrong["status"]["message"]
     assert _answer({"spec": 1})["status"]["code"] == 400
-    over = DeviceAdmission(AdmissionSettings(), lambda pod: f"all of {pod.namespace}")
+    over = DeviceAdmission(AdmissionSettings(), ClusterFacts(lambda pod: f"all of {pod.namespace}"))
     status = _answer(make_pod(make_container()), over)["status"]
     assert status["message"] == "Pod team/x: exceeding resource quota: all of team"
 

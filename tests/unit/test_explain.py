@@ -248,7 +248,7 @@ def test_a_node_says_who_holds_what_and_who_waits_for_it() -> None:
         "total": 8000,
         "used": 1000,
         "free": 7000,
-        "replicas": 1,
+        "gpuPart": 1,
     }
     assert [(pod["name"], pod["priority"]) for pod in found["pods"]] == [("r", 7)]
     groups = [(one["fits"], one["names"]) for one in found["waiting"]["groups"]]

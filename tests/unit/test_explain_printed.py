@@ -92,11 +92,13 @@ def test_replicas_of_time_slicing_are_told_to_be_parts_of_a_card() -> None:
     objects = [node("s", gpus=24, labels=labels), pod("p", node="s", gpu=3), node("w", gpus=2)]
     lines = said("node", "s", objects=objects)
     at = lines.index("  [##..........] nvidia.com/gpu: 3 of 24, 21 free")
-    assert lines[at + 1].strip() == "each is a part of a card, 12 a card: 0.25 of 2 cards in use"
+    assert (
+        lines[at + 1].strip() == "each is a part of a card, 0.08333 of it: 0.25 of 2 cards in use"
+    )
     assert not any("part of a card" in line for line in said("node", "w", objects=objects))
     found = json.loads(explain("node", "s", "-o", "json", objects=objects).stdout)
-    by_resource = {one["resource"]: one["replicas"] for one in found["resources"]}
-    assert by_resource == {"cpu": 1, "memory": 1, "pods": 1, "nvidia.com/gpu": 12}
+    by_resource = {one["resource"]: one["gpuPart"] for one in found["resources"]}
+    assert by_resource == {"cpu": 1, "memory": 1, "pods": 1, "nvidia.com/gpu": 0.083333}
 
 
 @pytest.mark.parametrize(

@@ -149,7 +149,7 @@ def test_replicas_of_a_card_cost_one_card(labels: dict[str, str], offered: int, 
     assert total["capacity"]["gpuCompute"] == gpus
     assert total["used"]["gpuCompute"] == gpus / 2
     (model,) = found["gpuModels"]
-    assert (model["gpus"], model["replicas"], model["price"]) == (gpus, offered, 400)
+    assert (model["gpus"], model["parts"], model["price"]) == (gpus, offered, 400)
     units = found["prices"]
     rest = 8 * units["cpu-core"] + 30 * units["memory-gib"]
     assert total["value"]["capacity"] == pytest.approx(400 * gpus + rest, abs=0.01)
@@ -159,7 +159,7 @@ def test_a_machine_with_shared_cards_costs_what_it_costs_without() -> None:
     found = audited(FOLDER / "shared-gpus-in-money/nodes.yaml")
     assert found["total"]["capacity"]["gpuCompute"] == 2
     said = run("audit", "-f", FOLDER / "shared-gpus-in-money/nodes.yaml").stdout
-    assert "Tesla-T4: 2 GPUs, reported as 13 replicas (time-slicing or MPS)" in said
+    assert "Tesla-T4: 2 GPUs, offered as 13 parts (time-slicing, MPS or MIG)" in said
 
 
 def _spare(found: Json, name: str) -> Json:
@@ -170,37 +170,39 @@ def _spare(found: Json, name: str) -> Json:
 def test_a_node_whose_gpus_nobody_counts_is_a_gpu_node(tmp_path: Path) -> None:
     nodes = FOLDER / "cpu-pods-on-renamed-gpus/in.yaml"
     assert [one["node"] for one in simulated(nodes)["pods"]] == ["b-cpu"]
-    found = audited(nodes)
-    assert [row["name"] for row in found["nodes"] if row["hasGpus"]] == ["a-mig", "a-shared"]
+    # The plugin of one node is down: only a label says that there are GPUs.
+    silent = tmp_path / "silent.json"
+    body = {"labels": {"nvidia.com/gpu.present": "true"}, "name": "a-silent"}
+    status = {"allocatable": {"cpu": "8", "memory": "30Gi", "pods": "29"}}
+    silent.write_text(json.dumps({"kind": "Node", "metadata": body, "status": status}))
+    found = audited(nodes, silent)
+    having = ["a-mig", "a-shared", "a-silent"]
+    assert sorted(row["name"] for row in found["nodes"] if row["hasGpus"]) == having
     assert found["uncounted"] == [
-        {
-            "node": "a-mig",
-            "offers": {"nvidia.com/mig-1g.12gb": 2},
-            "sharing": "MIG",
-            "gpus": None,
-            "spare": _spare(found, "a-mig"),
-        },
         {
             "node": "a-shared",
             "offers": {"nvidia.com/gpu.shared": 128},
-            "sharing": "shared",
             "gpus": None,
             "spare": _spare(found, "a-shared"),
         },
+        {"node": "a-silent", "offers": {}, "gpus": None, "spare": _spare(found, "a-silent")},
     ]
     # Of the free cores that count as no loss, it is said which are beside such GPUs: in text, page and JSON.
     cores, gib = (sum(one["spare"][key] for one in found["uncounted"]) for key in ("cpu", "memory"))
     assert cores > 0
-    assert found["total"]["spare"]["cpu"] == pytest.approx(cores)
+    assert found["total"]["capacity"]["gpuCompute"] == pytest.approx(2 / 7)
     told = f"{write_short(cores)} cores and {write_short(gib)} GiB of memory that count as no loss are on those nodes; whether pods"
     for form in ("table", "html"):
-        said = " ".join(run("audit", "-f", nodes, "-o", form).stdout.split())
+        said = " ".join(run("audit", "-f", nodes, "-f", silent, "-o", form).stdout.split())
         assert (
-            "2 nodes have GPUs that Evenkeel cannot count, so no figure includes these GPUs: a-mig"
+            "2 nodes have GPUs that Evenkeel cannot count, so no figure includes these GPUs: a-shared"
             in said
         )
         assert told in said
-    assert "count as no loss" not in run("audit", "-f", nodes, "--by", "namespace").stdout
+    assert (
+        "count as no loss"
+        not in run("audit", "-f", nodes, "-f", silent, "--by", "namespace").stdout
+    )
     # What else is a GPU stands in the configuration.
     other = {
         "kind": "Node",

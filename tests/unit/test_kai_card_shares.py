@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scheduler.api import names, wire
+from scheduler.api import names
 from scheduler.api.pods import kai_shares
 from scheduler.api.pods.kai_shares import Share, read_share
 from scheduler.api.queues.kai import CARD, count_mig_cards
@@ -26,7 +26,7 @@ GROUP = {names.KAI_CARD_GROUP: "c0ffee"}
 
 def read(**annotations: str) -> Share | None:
     notes = {key.replace("_", "-"): text for key, text in annotations.items()}
-    return read_share(wire.Pod(wire.Meta(name="p", annotations=notes), wire.PodSpec()))
+    return read_share(notes)
 
 
 def test_a_share_is_a_part_or_an_amount_of_one_card_or_several() -> None:

@@ -28,7 +28,8 @@ def _review(world: Spaces, pod: wire.Pod, settings: AdmissionSettings | None = N
     lookups = Lookups(world.engine, world.engine.config)
     raw = msgspec.json.encode(pod)
     given = settings or AdmissionSettings()
-    return steps.review_pod(raw, "default", given, lookups.find_quota_excess)
+    facts = steps.ClusterFacts(lookups.find_quota_excess)
+    return steps.review_pod(raw, "default", given, facts)
 
 
 def test_the_webhook_refuses_what_exceeds_a_quota_also_by_what_it_fills_in() -> None:

@@ -134,7 +134,7 @@ def test_the_webhook_answers_whatever_a_pod_says_of_a_vendor(data: st.DataObject
     text = wire_json({"metadata": {"annotations": pod.metadata.annotations}, "spec": {
         "containers": [{"name": "main", "resources": {"limits": pod.spec.containers[0].resources.limits}}]  # type: ignore[union-attr]
     }})  # fmt: skip
-    verdict = steps.review_pod(text, "default", DEFAULT, lambda _: None)
+    verdict = steps.review_pod(text, "default", DEFAULT, steps.ClusterFacts())
     if isinstance(verdict, steps.Error):
         assert verdict.message.startswith(("container main: ", "metadata.annotations["))
     else:

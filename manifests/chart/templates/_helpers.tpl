@@ -62,7 +62,7 @@ labels:
 {{- end -}}
 {{- if .Values.deviceWebhook.enabled -}}
 {{- $given := .Values.deviceWebhook -}}
-{{- $admission := dict "takeOver" $given.takeOver "forceOverwriteDefaultScheduler" $given.forceOverwriteDefaultScheduler -}}
+{{- $admission := dict "takeOver" $given.takeOver "forceOverwriteDefaultScheduler" $given.forceOverwriteDefaultScheduler "shares" $given.shares -}}
 {{- if not $config.hamiConfigMap -}}{{- $_ := set $admission "nvidia" $given.nvidia -}}{{- end -}}
 {{- $_ := set $config "deviceWebhook" (merge $admission $webhook) -}}
 {{- end -}}
@@ -83,11 +83,12 @@ labels:
 {{- end -}}
 
 {{- define "evenkeel.deviceCondition" -}}
-{{- if .Values.config.hamiConfigMap -}}
+(object.metadata.?annotations.orValue({}).exists(key, key in ['gpu-fraction', 'gpu-memory']) ||
+{{ if .Values.config.hamiConfigMap -}}
 {{- /* HAMi's ConfigMap may name other resources at any time. */ -}}
 (object.spec.?containers.orValue([]) + object.spec.?initContainers.orValue([])).exists(one,
 one.?resources.?limits.orValue({}).exists(key, key.contains('/')) ||
-one.?resources.?requests.orValue({}).exists(key, key.contains('/')))
+one.?resources.?requests.orValue({}).exists(key, key.contains('/'))))
 {{- else -}}
 {{- $nvidia := .Values.deviceWebhook.nvidia -}}
 {{- $found := list -}}
@@ -102,8 +103,9 @@ one.?resources.?requests.orValue({}).exists(key, key.contains('/')))
 'kunlunxin.com/xpu', 'kunlunxin.com/vxpu', 'aws.amazon.com/neuron', 'aws.amazon.com/neuroncore',
 'iluvatar.ai/MR-V100-vgpu', 'iluvatar.ai/MR-V50-vgpu', 'iluvatar.ai/BI-V150-vgpu', 'iluvatar.ai/BI-V100-vgpu',
 'huawei.com/Ascend910A', 'huawei.com/Ascend910B2', 'huawei.com/Ascend910B3', 'huawei.com/Ascend910B4-1',
-'huawei.com/Ascend910B4', 'huawei.com/Ascend310P', 'huawei.com/Ascend910C'])
-.exists(key, key in one.?resources.?limits.orValue({}) || key in one.?resources.?requests.orValue({})))
+'huawei.com/Ascend910B4', 'huawei.com/Ascend310P', 'huawei.com/Ascend910C']
++ ['evenkeel.dev/gpu-memory', 'evenkeel.dev/gpu-cores'])
+.exists(key, key in one.?resources.?limits.orValue({}) || key in one.?resources.?requests.orValue({}))))
 {{- end -}}
 {{- end -}}
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from scheduler.api import names, values
+from scheduler.api.admission.backends import WAYS
 from scheduler.api.admission.settings import (
     CORE_POLICIES,
     AdmissionSettings,
@@ -21,7 +22,7 @@ from scheduler.api.queues import configuration
 from scheduler.errors import BadInput
 
 _FIELD, _NVIDIA = "deviceWebhook", "nvidia"
-_TAKE_OVER, _FORCE = "takeOver", "forceOverwriteDefaultScheduler"
+_TAKE_OVER, _FORCE, _WAYS = "takeOver", "forceOverwriteDefaultScheduler", "shares"
 _RESOURCES = {
     "resourceCountName": "count",
     "resourceMemoryName": "memory",
@@ -50,7 +51,7 @@ def read_settings(given: Any) -> DeviceWebhookSettings | None:
     if given is None:
         return None
     raw, default = values.read_mapping(given, _FIELD), AdmissionSettings()
-    values.refuse_unknown(raw, _FIELD, (*configuration.SERVING, _TAKE_OVER, _FORCE, _NVIDIA))
+    values.refuse_unknown(raw, _FIELD, (*configuration.SERVING, _TAKE_OVER, _FORCE, _WAYS, _NVIDIA))
     taken_over = values.read_items(raw.get(_TAKE_OVER), f"{_FIELD}.{_TAKE_OVER}", str)
     for i, one in enumerate(taken_over):
         if not _SCHEDULER.fullmatch(one) or one == names.DEFAULT_SCHEDULER:
@@ -61,10 +62,19 @@ def read_settings(given: Any) -> DeviceWebhookSettings | None:
         overwrites_default=force,
         taken_over=tuple(taken_over),
         nvidia=_read_nvidia(raw.get(_NVIDIA), f"{_FIELD}.{_NVIDIA}"),
+        ways=_read_ways(raw.get(_WAYS, list(WAYS)), f"{_FIELD}.{_WAYS}"),
     )
     return DeviceWebhookSettings(
         serving=configuration.read_serving(raw, _FIELD), admission=admission
     )
+
+
+def _read_ways(given: Any, field: str) -> tuple[str, ...]:
+    found = values.read_items(given, field, str)
+    for i, one in enumerate(found):
+        if one not in WAYS:
+            raise BadInput(f"{field}[{i}]", f"{values.quote(one)} is not one of {', '.join(WAYS)}")
+    return tuple(dict.fromkeys(found))
 
 
 def _read_nvidia(given: Any, field: str) -> NvidiaAdmission:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from scheduler.api import kinds, names
+from scheduler.api.admission.backends import WAYS
 from scheduler.api.hami_config.chart import CHART
 from scheduler.api.hami_config.maps import DeviceSettings
 from scheduler.api.hami_config.sections import DeviceConfig, Nvidia
@@ -69,6 +70,7 @@ class AdmissionSettings:
         taken_over: other schedulers whose pods become ours, with devices and without.
         nvidia: what is known of NVIDIA's devices.
         devices: HAMi's configuration, for the devices of the other vendors.
+        ways: by what requests for shares in neutral words may be served, as ``backends.WAYS``, the first choice first.
     """
 
     scheduler_names: tuple[str, ...] = (names.SCHEDULER,)
@@ -76,6 +78,7 @@ class AdmissionSettings:
     taken_over: tuple[str, ...] = ()
     nvidia: NvidiaAdmission = field(default_factory=NvidiaAdmission)
     devices: DeviceConfig = CHART
+    ways: tuple[str, ...] = WAYS
 
 
 def follow_devices(settings: AdmissionSettings, devices: DeviceSettings) -> AdmissionSettings:

@@ -9,10 +9,11 @@ Source: KAI-Scheduler (2026-03), ``pkg/scheduler/api/pod_info``, ``pkg/binder/pl
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import NamedTuple
 
-from scheduler.api import names, values, wire
+from scheduler.api import names, values
 from scheduler.errors import BadInput, Mistake
 
 _MILLIONTHS = 1_000_000
@@ -42,13 +43,12 @@ class Share(NamedTuple):
 UNREADABLE = Share(0, _MILLIONTHS, 0)
 
 
-def read_share(pod: wire.Pod) -> Share | None:
-    """Read which share of cards a pod wants by its annotations; None if it wants none.
+def read_share(texts: Mapping[str, str]) -> Share | None:
+    """Read which share of cards a pod with these annotations wants; None if it wants none.
 
     Raises:
         BadInput: an annotation that KAI's webhook refuses.
     """
-    texts = pod.metadata.annotations or {}
     if names.KAI_SHARES.isdisjoint(texts):
         return None
     has_part, has_mib = names.KAI_FRACTION in texts, names.KAI_GPU_MEMORY in texts
@@ -84,7 +84,7 @@ def _name(key: str) -> str:
     return f"metadata.annotations[{key}]"
 
 
-def _read_count(texts: dict[str, str], key: str) -> int:
+def _read_count(texts: Mapping[str, str], key: str) -> int:
     text = texts[key]
     found = int(text) if text.isascii() and text.isdecimal() and len(text) <= _TEXT_MAX else 0
     if not 0 < found < _NUMBER_MAX:

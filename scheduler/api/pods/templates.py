@@ -12,7 +12,16 @@ from typing import Protocol
 import msgspec
 
 from scheduler.api import limits, names, selectors, wire
-from scheduler.api.pods import affinity, features, gpus, images, kai_shares, requests, spread
+from scheduler.api.pods import (
+    affinity,
+    features,
+    gpus,
+    images,
+    kai_shares,
+    neutral_shares,
+    requests,
+    spread,
+)
 from scheduler.api.pods.affinity import Terms
 from scheduler.api.pods.spread import Constraints
 from scheduler.api.selectors import NodeTerm
@@ -229,6 +238,7 @@ def make_template(
     gpu = asks[0] if asks else None
     # KAI refuses a pod that requests cards in both ways.
     share, refusal = (None, None) if gpu else _read_share(pod)
+    refusal = refusal or neutral_shares.refuse_untranslated(asked)
     spec = pod.spec
     nodes = (spec.affinity and spec.affinity.node_affinity) or wire.NodeAffinity()
     required = nodes.required_during_scheduling_ignored_during_execution
@@ -309,7 +319,7 @@ def _add_more(template: PodTemplate, asks: tuple[gpus.GpuAsk, ...]) -> PodTempla
 def _read_share(pod: wire.Pod) -> tuple[kai_shares.Share | None, Mistake | None]:
     """Read KAI's share of cards, and why a pod with it is not placed."""
     try:
-        share = kai_shares.read_share(pod)
+        share = kai_shares.read_share(pod.metadata.annotations or {})
     except BadInput as error:
         return kai_shares.UNREADABLE, error.mistake
     return share, None if share is None else kai_shares.refuse_share(share)

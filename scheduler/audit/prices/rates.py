@@ -18,6 +18,7 @@ from scheduler.schema import columns as c
 
 UNKNOWN = "model unknown"
 _ROUND = 2
+_LEAST = 1e-9
 
 
 class ModelRate(NamedTuple):
@@ -26,7 +27,7 @@ class ModelRate(NamedTuple):
     Attributes:
         model: the printed name of the model.
         gpus: how many there are.
-        replicas: how many the nodes report; more than ``gpus`` if plugins share each GPU among several pods.
+        parts: how many devices the nodes offer; more than ``gpus`` if plugins offer parts of GPUs.
         price: the price of each GPU a month.
         source: where the price is from.
         names: all names that nodes write for the model.
@@ -34,7 +35,7 @@ class ModelRate(NamedTuple):
 
     model: str
     gpus: float
-    replicas: int
+    parts: int
     price: float
     source: str
     names: tuple[str, ...]
@@ -43,7 +44,7 @@ class ModelRate(NamedTuple):
         """Merge two entries of the same model at the same price."""
         gpus = round(self.gpus + other.gpus, _ROUND)
         names = tuple(dict.fromkeys((*self.names, *other.names)))
-        return self._replace(gpus=gpus, replicas=self.replicas + other.replicas, names=names)
+        return self._replace(gpus=gpus, parts=self.parts + other.parts, names=names)
 
 
 def find_rates(
@@ -57,7 +58,8 @@ def find_rates(
     there = engine.ask(DevicesOn(names))
     cards, words, makers = there.cards, there.models, models.list_makers(there.resources)
     labelled = [_find_label(engine, name, prices) for name in names]
-    gib = np.round(cards.capacity[1] / np.maximum(cards.n_all, 1), 3)
+    # Of a whole GPU, also where parts are offered.
+    gib = np.round(cards.capacity[1] / np.maximum(cards.capacity[0], _LEAST), 3)
     seen: dict[tuple[str, float], list[int]] = {}
     for i, (owner, model, size) in enumerate(
         zip(cards.owner.tolist(), cards.model.tolist(), gib.tolist(), strict=True)
@@ -69,14 +71,12 @@ def find_rates(
         known = prices.find_model(model)
         price[entries] = known.price if known else prices.find_memory_price(size)
         source = known.source if known else _name_by_memory(size, prices)
-        replicas = int(cards.n_all[entries].sum())
+        parts = int(cards.n_all[entries].sum())
         gpus = round(float(cards.capacity[0][entries].sum()), _ROUND)
-        if replicas:
+        if gpus:
             rate = float(price[entries[0]])
             name = models.print_name(model, makers)
-            one = ModelRate(
-                name or UNKNOWN, gpus, replicas, rate, source, (model,) if model else ()
-            )
+            one = ModelRate(name or UNKNOWN, gpus, parts, rate, source, (model,) if model else ())
             key = (name.lower(), rate, source)
             found[key] = found[key].merge(one) if key in found else one
     has_memory = cards.capacity[1] > 0

@@ -5,6 +5,7 @@ A vendor sees what the vendors before it have added.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -40,6 +41,7 @@ class _Spec(Wire):
     scheduler_name: str | None = None
     node_name: str | None = None
     runtime_class_name: str | None = None
+    node_selector: dict[str, str] | None = None
 
 
 class _Meta(Wire):
@@ -80,6 +82,8 @@ class ContainerDraft:
         self._new_limits: dict[str, str] = {}
         self._new_requests: dict[str, str] = {}
         self._new_env: dict[str, str] = {}
+        # The sections and resources that the container loses.
+        self._dropped: list[tuple[str, str]] = []
 
     def has_limit(self, resource: str) -> bool:
         """Whether the limits name a resource."""
@@ -142,9 +146,23 @@ class ContainerDraft:
             if is_there and str(given.get(resource, "")) != str(amount):
                 new[resource] = str(amount)
 
+    def show(self, resource: str) -> str:
+        """Show the limit of a resource, or else what is requested of it, as it is written."""
+        return str(self._limits.get(resource, self._requests.get(resource, "")))
+
+    def drop(self, resource: str) -> None:
+        """Drop a resource from the limits and the requests."""
+        for section, given in (("limits", self._limits), ("requests", self._requests)):
+            if given.pop(resource, None) is not None:
+                self._dropped.append((section, resource))
+
     def has_env(self, name: str) -> bool:
         """Whether there is an environment variable of this name."""
         return name in self._new_env or any(one.name == name for one in self._env or ())
+
+    def list_resources(self) -> set[str]:
+        """List the resources that the limits or the requests name."""
+        return {*self._limits, *self._requests, *self._new_limits}
 
     def list_limits(self) -> Quantities:
         """List all limits, with those that were added."""
@@ -164,6 +182,10 @@ class ContainerDraft:
         """List the operations of a JSON patch by which the container gets what was added."""
         made: list[Json] = []
         path = f"{self._path}/resources"
+        made += [
+            {"op": "remove", "path": f"{path}/{section}/{_escape(resource)}"}
+            for section, resource in self._dropped
+        ]
         if self._new_limits and not self._has_resources:
             made.append(_add(path, {"limits": self._new_limits}))
         elif self._new_limits and not self._has_limits:
@@ -189,6 +211,7 @@ class PodDraft:
         scheduler_name: the scheduler that it names; empty for none. May be changed.
         node_name: the node that it names already; empty for none.
         runtime_class: its RuntimeClass; None for none. May be changed.
+        node_selector: its node selector. More may be added.
         annotations: its annotations. More may be added.
     """
 
@@ -211,6 +234,7 @@ class PodDraft:
         self.scheduler_name = spec.scheduler_name or ""
         self.node_name = spec.node_name or ""
         self.runtime_class = spec.runtime_class_name
+        self.node_selector = dict(spec.node_selector or {})
         self._had_notes = found.metadata.annotations if found.metadata is not None else None
         self.annotations = dict(self._had_notes or {})
 
@@ -237,20 +261,21 @@ class PodDraft:
         made = [
             one for container in self.list_all_containers() for one in container.list_operations()
         ]
-        added = {
-            key: text
-            for key, text in self.annotations.items()
-            if (self._had_notes or {}).get(key) != text
-        }
-        if added and self._had_notes is None:
-            made.append(_add("/metadata/annotations", added))
-        elif added:
-            made += [_add(f"/metadata/annotations/{_escape(key)}", added[key]) for key in added]
+        made += _add_texts("/metadata/annotations", self._had_notes, self.annotations)
+        made += _add_texts("/spec/nodeSelector", self._had.node_selector, self.node_selector)
         if self.runtime_class != self._had.runtime_class_name:
             made.append(_add("/spec/runtimeClassName", self.runtime_class))
         if self.scheduler_name != (self._had.scheduler_name or ""):
             made.append(_add("/spec/schedulerName", self.scheduler_name))
         return made
+
+
+def _add_texts(path: str, had: Mapping[str, str] | None, now: Mapping[str, str]) -> list[Json]:
+    """List the operations by which a mapping gets what it did not have."""
+    added = {key: text for key, text in now.items() if (had or {}).get(key) != text}
+    if added and had is None:
+        return [_add(path, added)]
+    return [_add(f"{path}/{_escape(key)}", text) for key, text in added.items()]
 
 
 def _make_drafts(found: list[_Container] | None, path: str) -> list[ContainerDraft]:

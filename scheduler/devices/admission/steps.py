@@ -7,18 +7,32 @@ Source: HAMi (v2.10), ``pkg/scheduler/webhook.go``. Unlike HAMi, pods that name 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import msgspec
 
 from scheduler.api import names
+from scheduler.api.admission.backends import Backend
 from scheduler.api.admission.settings import AdmissionSettings
-from scheduler.devices.admission import nvidia, vendors
+from scheduler.devices.admission import nvidia, shares, vendors
 from scheduler.devices.admission.drafts import Json, PodDraft
 from scheduler.errors import BadInput, make_visible
 
 FindQuotaExcess = Callable[[PodDraft], str | None]
+ListBackends = Callable[[str], Sequence[Backend]]
+
+
+class ClusterFacts(NamedTuple):
+    """What is known of the cluster.
+
+    Attributes:
+        find_quota_excess: says which quota of its namespace a pod exceeds, as it is after its changes; None for none.
+        list_backends: lists the ways in which nodes share GPUs, given the resource by which pods request cards.
+    """
+
+    find_quota_excess: FindQuotaExcess = lambda _: None
+    list_backends: ListBackends = lambda _: ()
 
 
 class Allowed(NamedTuple):
@@ -52,7 +66,7 @@ def review_pod(
     raw: bytes | msgspec.Raw,
     namespace: str,
     settings: AdmissionSettings,
-    find_quota_excess: FindQuotaExcess,
+    facts: ClusterFacts,
 ) -> Verdict:
     """Decide about a pod that is to be created.
 
@@ -60,33 +74,30 @@ def review_pod(
         raw: the pod, as JSON.
         namespace: where it is to be.
         settings: by what it is admitted.
-        find_quota_excess: says which quota of its namespace a pod exceeds, as it is after its changes; None for none.
+        facts: what is known of the cluster.
     """
     try:
         pod = PodDraft(raw, namespace)
     except BadInput as error:
         return Error(str(error), is_unreadable=True)
-    return _decide(pod, settings, find_quota_excess)
+    return _decide(pod, settings, facts)
 
 
-def _decide(
-    pod: PodDraft, settings: AdmissionSettings, find_quota_excess: FindQuotaExcess
-) -> Verdict:
+def _decide(pod: PodDraft, settings: AdmissionSettings, facts: ClusterFacts) -> Verdict:
     if not pod.containers:
         return Denied("pod has no containers")
     if not _may_change(pod, settings):
         return Allowed([])
-    try:
-        asks = _mutate_containers(pod, settings)
-    except BadInput as error:
-        return Error(str(error))
+    asks = _change_containers(pod, settings, facts)
+    if not isinstance(asks, bool):
+        return asks
     denial = _find_denial(pod) if asks else ""
     if denial:
         return Denied(make_visible(denial))
     has_ours = pod.scheduler_name in settings.scheduler_names
     if not has_ours and (asks or pod.scheduler_name in settings.taken_over):
         pod.scheduler_name = settings.scheduler_names[0]
-    excess = find_quota_excess(pod)
+    excess = facts.find_quota_excess(pod)
     if excess is not None:
         return Denied(make_visible(f"exceeding resource quota: {excess}"))
     return Allowed(pod.list_operations())
@@ -98,6 +109,20 @@ def _may_change(pod: PodDraft, settings: AdmissionSettings) -> bool:
     if name == names.DEFAULT_SCHEDULER and settings.overwrites_default:
         return True
     return not name or name in settings.scheduler_names or name in settings.taken_over
+
+
+def _change_containers(
+    pod: PodDraft, settings: AdmissionSettings, facts: ClusterFacts
+) -> bool | Denied | Error:
+    """Translate requests for shares, and let each vendor change each container; return whether one requests devices."""
+    try:
+        is_shared = shares.translate(pod, settings, facts.list_backends)
+    except BadInput as error:
+        return Denied(make_visible(str(error)))
+    try:
+        return _mutate_containers(pod, settings) or is_shared
+    except BadInput as error:
+        return Error(str(error))
 
 
 def _mutate_containers(pod: PodDraft, settings: AdmissionSettings) -> bool:

@@ -71,10 +71,20 @@ def read_devices(inside: Inside, question: ask.DevicesOn) -> ask.NodeDevices:
 
 
 def list_uncounted(inside: Inside, question: ask.UncountedOffer) -> Mapping[str, int]:
-    """How many devices a node offers that no driver counts."""
-    facts, devices = inside.cluster.find_facts(question.node), inside.cluster.registers.devices
+    """How many devices a node offers that no driver counts, or of which nothing says how many GPUs they are."""
+    registers, pools = inside.cluster.registers, inside.cluster.nodes.columns.pools
+    facts, devices = inside.cluster.find_facts(question.node), registers.devices
+    unknown = {
+        devices.families[int(pools.family[pool])]
+        for pool in registers.list_pools(inside.cluster.nodes.find_row(question.node))
+        if not pools.managed[pool] and pools.part[c.PART_GPUS, pool] == 0
+    }
     offered = facts.allocatable if facts is not None else ()
-    return {one: amount for one, amount in offered if devices.are_marked({}, (one,))}
+    return {
+        one: amount
+        for one, amount in offered
+        if amount and (one in unknown or devices.are_marked({}, (one,)))
+    }
 
 
 def compare_labels(inside: Inside, question: ask.WrongLabels) -> tuple[bool, ...]:

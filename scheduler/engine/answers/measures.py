@@ -43,7 +43,7 @@ def copy_devices(inside: Inside, _: ask.Devices) -> ask.DeviceColumns:
         tuple(cluster.registers.devices.families),
         np.array([nodes.allocatable[at, rows], nodes.requested[at, rows]])
         * ~managed
-        / all_cards.read_replicas(cluster, rows),
+        * pools.part[c.PART_GPUS, own],
         managed,
         np.array([pools.total[:, own], pools.used[:, own]]).transpose(0, 2, 1, 3),
         runs * managed,

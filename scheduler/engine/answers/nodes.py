@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import numpy as np
+
+from scheduler.api import plugin_parts
+from scheduler.api.admission.backends import ANY_SIZE, Backend
 from scheduler.devices.contract import CardDriver
 from scheduler.engine.answers.inside import Inside
 from scheduler.engine.questions import nodes as ask
+from scheduler.schema import columns as c
 from scheduler.state import checks
 from scheduler.state.nodes import NodeFacts
 
@@ -42,3 +47,26 @@ def list_notices(inside: Inside, question: ask.DriverNotices) -> tuple[ask.Drive
 def list_drivers(inside: Inside, _: ask.CardDrivers) -> Mapping[str, CardDriver]:
     """The drivers of cards."""
     return inside.cluster.registers.devices.by_name
+
+
+def list_backends(inside: Inside, question: ask.SharedGpus) -> tuple[Backend, ...]:
+    """The ways in which nodes share GPUs."""
+    cluster = inside.cluster
+    nodes, pools, devices = cluster.nodes, cluster.nodes.columns.pools, cluster.registers.devices
+    found: list[Backend] = []
+    family = devices.find_family(question.cards)
+    own = np.flatnonzero((pools.family == family) & pools.managed & (pools.count > 0))
+    mib = int(cluster.cards.columns.total[c.MIB, pools.start[own]].max(initial=0))
+    if family >= 0 and mib:
+        found.append(Backend(ANY_SIZE, question.cards, 1.0, mib))
+    counted = np.flatnonzero(~pools.managed & (pools.node >= 0) & (pools.part[c.PART_WAY] > 0))
+    counted = counted[pools.part[c.PART_GPUS, counted] > 0]
+    sizes = np.vstack((pools.family[counted], pools.part[:, counted]))
+    _sizes, first = np.unique(sizes, axis=1, return_index=True)
+    for pool in counted[first].tolist():
+        facts = nodes.facts[int(pools.node[pool])]
+        gpus, mib, way = pools.part[:, pool].tolist()
+        resource = devices.families[int(pools.family[pool])]
+        marks = plugin_parts.list_marks(resource, facts.labels) if facts else ()
+        found.append(Backend(plugin_parts.WAYS[int(way)], resource, gpus, int(mib), marks))
+    return tuple(found)

@@ -30,7 +30,7 @@ class DeviceColumns(NamedTuple):
     """The devices at one moment. n nodes, F families, D rows of cards.
 
     Attributes:
-        offered: [2, F, n] devices that are counted, a replica as its part: capacity, requested.
+        offered: [2, F, n] devices that are counted, in GPUs: capacity, requested.
         managed: [F, n] whether the devices are allocated one by one.
         figures: [2, F, 3, n] of these: capacity, allocated.
         runs: [2, F, n] the first row of cards, and how many there are.

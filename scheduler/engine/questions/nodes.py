@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from scheduler.api.admission.backends import Backend
 from scheduler.devices.contract import CardDriver
 from scheduler.engine.questions.contract import Fact, Lookup
 from scheduler.state.nodes import NodeFacts
@@ -47,3 +48,13 @@ class DriverNotices(Fact[tuple[DriverNotice, ...]], frozen=True):
 
 class CardDrivers(Fact[Mapping[str, CardDriver]], frozen=True):
     """The drivers that allocate devices one by one, by their names; also those that are not in use any more."""
+
+
+class SharedGpus(Fact[tuple[Backend, ...]], frozen=True):
+    """The ways in which nodes share GPUs, in every size. The thread of the webhook asks, too.
+
+    Attributes:
+        cards: the resource by which pods request cards whose shares have any size.
+    """
+
+    cards: str

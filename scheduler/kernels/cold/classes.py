@@ -136,6 +136,8 @@ def are_alike(
         alike &= nodes.allocatable[r, a] == nodes.allocatable[r, b]
     for i in range(2):
         alike &= nodes.nonzero[i, a] == nodes.nonzero[i, b]
+    for i in range(c.N_PART):
+        alike &= table.part[i, p] == table.part[i, q]
     for i in range(3):
         alike &= table.total[i, p] == table.total[i, q]
         alike &= table.used[i, p] == table.used[i, q]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from scheduler.kernels._jit import tiny
 from scheduler.schema import columns as c
 
-# What a device that is only counted counts as, in percent of cores.
+# The cores of a GPU, in percent.
 WHOLE_CORES = 100
 
 
@@ -48,3 +48,10 @@ def is_by_cards(nodes: c.Nodes, ask: c.Ask, row: int) -> bool:
 def count_devices(nodes: c.Nodes, pool: int, row: int) -> int:
     """Count the devices that the pods on a node ask of a pool that is counted."""
     return int(nodes.requested[nodes.pools.resource[pool], row])
+
+
+@tiny
+def measure_devices(nodes: c.Nodes, pool: int, n: int) -> tuple[float, float]:
+    """Measure n devices of a pool that is counted: percent of the cores of one GPU, and MiB."""
+    part = nodes.pools.part
+    return n * part[c.PART_GPUS, pool] * WHOLE_CORES, n * part[c.PART_MIB, pool]

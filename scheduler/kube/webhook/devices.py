@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from http import HTTPStatus
 
 import msgspec
@@ -11,7 +11,7 @@ from scheduler.api import kinds
 from scheduler.api.admission.settings import AdmissionSettings, follow_devices
 from scheduler.api.door.notes import DeviceMapRead
 from scheduler.devices.admission import steps
-from scheduler.devices.admission.steps import Allowed, Denied, FindQuotaExcess
+from scheduler.devices.admission.steps import Allowed, ClusterFacts, Denied
 from scheduler.kube.webhook import reviews
 from scheduler.kube.webhook.reviews import Answer, Request, Review
 
@@ -29,12 +29,11 @@ class DeviceAdmission:
 
     Attributes:
         settings: what the operator has set; replaced as a whole.
-        find_quota_excess: says which quota of its namespace a pod exceeds, None for none. Another thread calls it, so it
-            only reads.
+        facts: what is known of the cluster. Another thread calls it, so it only reads.
     """
 
     settings: AdmissionSettings
-    find_quota_excess: FindQuotaExcess = lambda _: None
+    facts: ClusterFacts = field(default_factory=ClusterFacts)
 
     def follow(self, note: DeviceMapRead) -> None:
         """Admit pods by what devices are configured with from now on."""
@@ -53,7 +52,7 @@ def answer_pod(body: bytes, admission: DeviceAdmission) -> Answer:
     if not is_pod or request.sub_resource or bytes(request.object) in (b"", b"null"):
         return reviews.write_allowed(request, [])
     verdict = steps.review_pod(
-        request.object, request.namespace, admission.settings, admission.find_quota_excess
+        request.object, request.namespace, admission.settings, admission.facts
     )
     match verdict:
         case Allowed(patch):

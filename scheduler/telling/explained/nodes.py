@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from scheduler.api import names
-from scheduler.measure.cards import read_replicas
+from scheduler.schema import columns as c
 from scheduler.state.nodes import NodeFacts
 from scheduler.state.pods import PodRecord
 from scheduler.telling.advice import nearest, wishes
@@ -19,6 +19,7 @@ from scheduler.telling.explained.scene import Scene
 Json = dict[str, Any]
 # The most kinds of waiting pods that are evaluated, in the order of the queue; and the most names in a group.
 _KINDS, _NAMES = 2000, 20
+_ROUND = 6
 
 
 def explain_node(scene: Scene, name: str, schedulers: Mapping[str, str | None]) -> Json:
@@ -53,23 +54,19 @@ def _list_resources(scene: Scene, row: int, facts: NodeFacts | None) -> list[Jso
     offered = [resource for resource, _ in (facts.allocatable if facts else ())]
     registers = scene.asking.cluster.registers
     families = registers.devices.families
-    by_cards = {
-        families[int(nodes.pools.family[pool])]
-        for pool in registers.list_pools(row)
-        if nodes.pools.managed[pool]
-    }
+    pools = {families[int(nodes.pools.family[pool])]: pool for pool in registers.list_pools(row)}
     found = []
-    per_card = read_replicas(scene.asking.cluster, np.array([row], np.int64))[:, 0].tolist()
-    reported = dict(zip(families, per_card, strict=True))
     for resource in dict.fromkeys([*first, *offered]):
-        if resource in by_cards:
+        pool = pools.get(resource)
+        if pool is not None and nodes.pools.managed[pool]:
             # The rows of cards show what is free; the node's figure counts how many pods may share the cards.
             continue
         at = table.find_row_asked(resource)
         total, used = int(nodes.allocatable[at, row]), int(nodes.requested[at, row])
         if total or used:
             one = {"resource": resource, "total": total, "used": used}
-            one |= {"free": max(0, total - used), "replicas": reported.get(resource, 1)}
+            part = 1.0 if pool is None else float(nodes.pools.part[c.PART_GPUS, pool])
+            one |= {"free": max(0, total - used), "gpuPart": round(part, _ROUND)}
             found.append(one)
     return found
 

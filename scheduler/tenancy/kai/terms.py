@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Mapping
 from typing import NamedTuple
 
-from scheduler.api import names
+from scheduler.api import names, plugin_parts
 from scheduler.api.groups.definitions import Definition
 from scheduler.api.groups.readers.kai import PREEMPTIBILITIES, PRIORITIES
 from scheduler.api.pods.gpus import WHOLE_CARD_PERCENT, ContainerAsk, ContainerKind
@@ -59,7 +59,8 @@ def find_wants(template: PodTemplate, card_mib: int) -> Vector:
     """Find what pods of a template want; ``card_mib``: of so many MiB is the smallest card, 0 if there is none."""
     amounts = dict(template.requests.amounts)
     at_start, later = 0, 0
-    for one in template.most:
+    # Of parts of cards under names of their own only MIG slices count, by their names.
+    for one in () if plugin_parts.is_part(template.family) else template.most:
         cards = one.cards * _find_part(one, card_mib)
         if one.kind == ContainerKind.INIT:
             at_start = max(at_start, cards)

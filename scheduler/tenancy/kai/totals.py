@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scheduler.api import names
+from scheduler.api import names, plugin_parts
 from scheduler.api.queues.kai import CARD, NOTHING, Vector, add, count_mig_cards
 from scheduler.state.cluster import Cluster
 
@@ -76,7 +76,10 @@ class Totals:
 
     def _count_cards(self, row: int) -> int:
         nodes, n = self._cluster.nodes.columns, 0
-        for pool in self._cluster.registers.list_pools(row):
+        registers = self._cluster.registers
+        for pool in registers.list_pools(row):
+            if plugin_parts.is_part(registers.devices.families[int(nodes.pools.family[pool])]):
+                continue
             offered = nodes.allocatable[nodes.pools.resource[pool], row]
             n += int(nodes.pools.count[pool] if nodes.pools.managed[pool] else offered)
         return n
