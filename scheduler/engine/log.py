@@ -4,7 +4,8 @@ One line of JSON each, after a first one with the settings. An engine that is gi
 amounts of work makes the same decisions, so a log is a bug report that can be run again (``rerun``).
 
 No secret gets in. A pod has only the fields here that decide where it goes: no environment, no commands, no
-contents of volumes. It has only the annotations that Evenkeel reads, and conditions have no messages.
+contents of volumes. It has only the annotations that Evenkeel and device plugins read, and conditions have no
+messages.
 """
 
 from __future__ import annotations
@@ -21,12 +22,15 @@ from scheduler.api.door.events import Event
 from scheduler.api.door.workload_decisions import QuotaDecision
 from scheduler.config import Config
 from scheduler.devices import settings
+from scheduler.devices.table import FAMILIES
 from scheduler.telling import sayings
 
 FORMAT = 6
 _READ = frozenset(
     value for key, value in vars(names).items() if key.isupper() and isinstance(value, str)
 )
+# Device plugins and their users write annotations of the domains by whose resources devices are requested.
+_DOMAINS = (settings.DOMAIN, *sorted({f"{one.partition('/')[0]}/" for one in FAMILIES}))
 
 
 class Head(msgspec.Struct, frozen=True, tag="head"):
@@ -136,9 +140,7 @@ def _keep_read(meta: wire.Meta) -> wire.Meta:
     if not annotations:
         return meta
     read = {
-        key: text
-        for key, text in annotations.items()
-        if key in _READ or key.startswith(settings.DOMAIN)
+        key: text for key, text in annotations.items() if key in _READ or key.startswith(_DOMAINS)
     }
     return meta if len(read) == len(annotations) else structs.replace(meta, annotations=read)
 

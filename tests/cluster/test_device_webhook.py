@@ -109,6 +109,7 @@ async def test_the_webhook(world: World) -> None:
     async with world.agents():
         await _pods_with_devices_get_what_they_lack(world)
         await _pods_of_other_schedulers(world)
+        await _shares_are_written_as_what_the_cluster_has(world)
     await _what_may_not_be_is_refused(world)
     await _what_is_excluded_stays_as_it_is(world)
     await world.measured(operator, _counts_reviews)
@@ -137,6 +138,16 @@ async def _pods_with_devices_get_what_they_lack(world: World) -> None:
     two = await create(world, pod("two", containers=[container("plain")], initContainers=[first]), dry=True)  # fmt: skip
     (init,) = two["spec"]["initContainers"]
     assert init["resources"]["limits"] == {_PERCENT: "50", _GPU: "1"}
+
+
+async def _shares_are_written_as_what_the_cluster_has(world: World) -> None:
+    neutral = await create(world, pod("neutral", limits={names.SHARE_MEMORY: "2Gi"}, schedulerName=_DEFAULT))  # fmt: skip
+    assert _read(neutral) == (names.SCHEDULER, [{_GPU: "1", _MEM: "2048"}])
+    half = await create(world, pod("half", annotations={names.KAI_FRACTION: "0.5"}))
+    assert _read(half) == (names.SCHEDULER, [{_GPU: "1", _PERCENT: "50"}])
+    await world.bound("neutral", "half")
+    much = pod("much", limits={names.SHARE_MEMORY: "2Ti"})
+    await _is_refused(world, much, "403", "no share on any node suffices")
 
 
 async def _pods_of_other_schedulers(world: World) -> None:

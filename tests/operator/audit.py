@@ -14,6 +14,7 @@ Json = dict[str, Any]
 
 GPU = "nvidia.com/gpu"
 HAMI_ONLY = {"nvidia.com/gpumem", "nvidia.com/gpumem-percentage", "nvidia.com/gpucores"}
+HAMI_ONLY |= {"hygon.com/dcumem", "hygon.com/dcucores"}
 REGISTER = "hami.io/node-nvidia-register"
 ALLOCATED = "hami.io/vgpu-devices-allocated"
 TO_ALLOCATE = "hami.io/vgpu-devices-to-allocate"

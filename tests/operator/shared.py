@@ -19,6 +19,7 @@ from tests.operator import (
     cases_replay,
     cases_replicas,
     cases_roles,
+    cases_vendors,
     cases_volumes,
     cases_waiting,
     process,
@@ -55,6 +56,7 @@ def operator(server: servers.Server) -> Iterator[process.Operator]:
         *cases_preemption.ALL,
         *cases_evictions.ALL,
         *cases_volumes.ALL,
+        *cases_vendors.ALL,
     ],
     ids=lambda case: case.__name__,
 )

@@ -11,7 +11,8 @@ from scheduler.config import Config
 from scheduler.devices.table import CARD_DRIVERS
 from scheduler.engine.engine import Engine
 from tests import slices
-from tests.model.soak import LostError, World, read_fleet
+from tests.model.soak import LostError, World
+from tests.model.vendor_fleet import read_fleet
 
 pytestmark = pytest.mark.many
 _EVENTS = slices.count_examples(20_000)

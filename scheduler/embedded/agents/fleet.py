@@ -11,7 +11,8 @@ from typing import Any
 
 from scheduler.embedded.agents.apiclient import CallError, Client
 from scheduler.embedded.agents.hami_plugin import Allocation, Knobs, Plugin
-from scheduler.embedded.agents.kubelet import Kubelet, Pace
+from scheduler.embedded.agents.kubelet import Kubelet, Pace, Plugins
+from scheduler.embedded.agents.vendor_plugins import VendorPlugins
 
 Json = dict[str, Any]
 
@@ -19,9 +20,9 @@ Json = dict[str, Any]
 class Agents:
     """The running agents: what they did, and the knobs that a test may turn."""
 
-    def __init__(self, kubelet: Kubelet, plugin: Plugin) -> None:
+    def __init__(self, kubelet: Kubelet, plugins: Plugins) -> None:
         self.kubelet = kubelet
-        self.plugin = plugin
+        self.plugin, self.vendors = plugins
 
     @property
     def allocations(self) -> list[Allocation]:
@@ -60,14 +61,15 @@ async def run(
     """Play the kubelet and HAMi's plugin on some nodes (None: on all)."""
     client = Client(url, token, ssl)
     plugin = Plugin(client, knobs or Knobs())
-    kubelet = Kubelet(client, plugin, pace or Pace(), nodes)
+    plugins = Plugins(plugin, VendorPlugins(client))
+    kubelet = Kubelet(client, plugins, pace or Pace(), nodes)
     work = [
         asyncio.create_task(_follow_nodes(client, kubelet, plugin)),
         asyncio.create_task(_follow_pods(client, kubelet)),
         asyncio.create_task(_announce_again(kubelet, plugin)),
     ]
     try:
-        yield Agents(kubelet, plugin)
+        yield Agents(kubelet, plugins)
     finally:
         for task in work:
             task.cancel()

@@ -24,6 +24,8 @@ BIND_PHASE = "hami.io/bind-phase"
 BIND_TIME = "hami.io/bind-time"
 VENDOR = "NVIDIA"
 
+# How the annotations end that plugins empty.
+_CONSUMED = "-devices-to-allocate"
 _BARE_TIME = re.compile(r"^[^,]+$")
 
 
@@ -179,7 +181,13 @@ class Plugin:
             namespace=namespace, pod=name, node=node, container=container, slot=slot, shares=shares
         )
         self.allocations.append(allocation)
-        if VENDOR not in left:
+        # The plugins of other vendors may have to serve the pod as well: the last one finishes.
+        others = [
+            text
+            for key, text in (meta.get("annotations") or {}).items()
+            if key.endswith(_CONSUMED) and key != TO_ALLOCATE
+        ]
+        if VENDOR not in left and not any(":" in text for text in others):
             await self._finish(node, pod, "success")
         return allocation
 
@@ -205,27 +213,31 @@ class Plugin:
         namespace, name = pod["metadata"]["namespace"], pod["metadata"]["name"]
         path = f"/api/v1/namespaces/{namespace}/pods/{name}"
         await self._client.patch(path, {"metadata": {"annotations": {BIND_PHASE: phase}}})
-        await self._release(node, namespace, name)
+        await release_lock(self._client, node, namespace, name)
 
-    async def _release(self, node: str, namespace: str, name: str) -> None:
-        path = f"/api/v1/nodes/{node}"
-        for _ in range(5):
-            found = (await self._client.get(path))["metadata"]
-            lock = (found.get("annotations") or {}).get(LOCK, "")
-            ours = lock.endswith(f",{namespace},{name}")
-            if not lock or not (ours or _BARE_TIME.match(lock)):
-                return
-            body = {
-                "resourceVersion": found["resourceVersion"],
-                "annotations": {LOCK: None},
-            }
-            try:
-                await self._client.patch(path, {"metadata": body})
-            except CallError as error:
-                if error.code != 409:
-                    raise
-            else:
-                return
+
+async def release_lock(
+    client: Client, node: str, namespace: str, name: str, key: str = LOCK
+) -> None:
+    """Remove the lock of a node if it names the pod, or nobody."""
+    path = f"/api/v1/nodes/{node}"
+    for _ in range(5):
+        found = (await client.get(path))["metadata"]
+        lock = (found.get("annotations") or {}).get(key, "")
+        ours = lock.endswith(f",{namespace},{name}")
+        if not lock or not (ours or _BARE_TIME.match(lock)):
+            return
+        body = {
+            "resourceVersion": found["resourceVersion"],
+            "annotations": {key: None},
+        }
+        try:
+            await client.patch(path, {"metadata": body})
+        except CallError as error:
+            if error.code != 409:
+                raise
+        else:
+            return
 
 
 def decode_slot(slot: str) -> tuple[Share, ...]:

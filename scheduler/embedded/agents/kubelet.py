@@ -3,11 +3,12 @@
 import asyncio
 from collections.abc import Callable, Collection, Coroutine
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from scheduler.embedded.agents import cards
 from scheduler.embedded.agents.apiclient import STRATEGIC, CallError, Client
 from scheduler.embedded.agents.hami_plugin import AllocateError, Plugin
+from scheduler.embedded.agents.vendor_plugins import VendorPlugins
 from scheduler.embedded.store.metadata import write_timestamp
 
 Json = dict[str, Any]
@@ -27,15 +28,22 @@ class Pace:
     stop_seconds: float = 0.0
 
 
+class Plugins(NamedTuple):
+    """The device plugins that kubelets call: NVIDIA's, and those of other vendors."""
+
+    hami: Plugin
+    vendors: VendorPlugins
+
+
 class Kubelet:
     """The kubelets of all nodes that this process plays."""
 
     def __init__(
-        self, client: Client, plugin: Plugin, pace: Pace, names: Collection[str] | None = None
+        self, client: Client, plugins: Plugins, pace: Pace, names: Collection[str] | None = None
     ) -> None:
         self.pace = pace
         self._client = client
-        self._plugin = plugin
+        self._plugin, self._vendors = plugins
         self._names = names
         # Pods that were seen before their node: two watches have no common order.
         self._early: dict[str, list[Json]] = {}
@@ -152,6 +160,7 @@ class Kubelet:
         """Ask the device plugin container by container: init containers and sidecars first, then app containers."""
         node = pod["spec"]["nodeName"]
         if cards.read_hardware(self._nodes[node]) is None:
+            await self._vendors.admit(pod)
             return
         spec = pod["spec"]
         wanted = [
@@ -160,10 +169,12 @@ class Kubelet:
             if (amount := count_gpus(container))
         ]
         if not wanted:
+            await self._vendors.admit(pod)
             return
         self._take_slots(pod)
         for name, amount in wanted:
             await self._plugin.allocate(node, name, amount)
+        await self._vendors.admit(pod)
 
     def _take_slots(self, pod: Json) -> None:
         node, needed = pod["spec"]["nodeName"], count_slots(pod["spec"])
