@@ -14,7 +14,8 @@ from bench.floors import Floor
 from scheduler.api import hami, names
 from scheduler.api.cards import CardUse
 from scheduler.api.door import events
-from scheduler.config import Config, HamiMetrics, MetricsConfig
+from scheduler.api.metrics_settings import HamiMetrics, MetricsConfig
+from scheduler.config import Config
 from scheduler.engine.engine import Engine
 from scheduler.engine.questions.measures import Devices, Holds
 from scheduler.kube.report.metrics.devices import Lines

@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
-from enum import StrEnum
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from scheduler.api import names, placement, values
+from scheduler.api import metrics_settings, names, placement, values
 from scheduler.api.admission import configuration as admission
 from scheduler.api.admission.settings import DeviceWebhookSettings, Served
 from scheduler.api.groups.settings import GroupSettings
@@ -18,6 +17,7 @@ from scheduler.api.groups.table import OWNER_KINDS
 from scheduler.api.hami_config import maps
 from scheduler.api.kubescheduler import file as kube_file
 from scheduler.api.limits import PodLimits
+from scheduler.api.metrics_settings import MetricsConfig
 from scheduler.api.placement import Mode, Placement
 from scheduler.api.queues import configuration
 from scheduler.api.queues.settings import QueueSettings
@@ -46,32 +46,6 @@ class Profile:
     preemption: bool = True
 
 
-class HamiMetrics(StrEnum):
-    """Which of the names that HAMi's scheduler has for its metrics are written as well."""
-
-    NONE = "none"
-    CURRENT = "current"
-    LEGACY = "legacy"
-    BOTH = "both"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MetricsConfig:
-    """How much the metrics tell; these are series by the number of nodes, cards and pods.
-
-    Attributes:
-        per_node: what each node has of devices, and what of it is allocated and stranded.
-        per_card: what each card has, and what of it is allocated.
-        hami: what each card has, and what of it is allocated, under HAMi's names.
-        hami_per_pod: what each pod holds on each card, under HAMi's names.
-    """
-
-    per_node: bool = True
-    per_card: bool = True
-    hami: HamiMetrics = HamiMetrics.NONE
-    hami_per_pod: bool = True
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
     """What the configuration file may set.
@@ -86,6 +60,7 @@ class Config:
         hami_node_label: key=value, or a key, of the nodes on which HAMi's device plugin runs; empty for none.
         hami_config_map, hami_plugin_config_map: namespace/name of what configures HAMi; empty: as by HAMi's chart.
         gpu_resources: resources by which nodes offer GPUs that nobody counts, ``*`` for any end.
+        card_probation_seconds: for so long no new pod gets a card that was ill.
         lock_timeout_seconds: age at which a HAMi node lock may be taken over.
         pod_limits: how much one pod may say, see ``api/limits.py``.
         role_label: key of the label on the pods of replicas that says which of them decides; empty for none.
@@ -108,6 +83,7 @@ class Config:
     hami_config_map: str = ""
     hami_plugin_config_map: str = ""
     gpu_resources: tuple[str, ...] = ()
+    card_probation_seconds: float = 60.0
     lock_timeout_seconds: float = 300.0
     pod_limits: PodLimits = field(default_factory=PodLimits)
     role_label: str = ""
@@ -186,7 +162,7 @@ def parse_config(raw: Any) -> Config:
         raise BadInput("file", "must hold a mapping of settings")
     if kube_file.is_kube_file(raw):
         return _convert_kube_file(kube_file.read_file(raw))
-    known = {_write_camel(f.name): f.name for f in fields(Config)}
+    known = {values.write_camel(f.name): f.name for f in fields(Config)}
     allowed = sorted([*known, "modeWeight"])
     unknown = next((key for key in raw if key not in allowed), None)
     if unknown is not None:
@@ -296,24 +272,6 @@ def _parse_pod_limits(given: Any) -> PodLimits:
     )
 
 
-def _parse_metrics(given: Any) -> MetricsConfig:
-    settings = values.read_mapping(given, "metrics")
-    known = {_write_camel(f.name): f.name for f in fields(MetricsConfig)}
-    values.refuse_unknown(settings, "metrics", tuple(known))
-    changes: dict[str, Any] = {
-        known[key]: values.read_flag(one, f"metrics.{key}")
-        for key, one in settings.items()
-        if key != "hami"
-    }
-    if "hami" in settings:
-        named = settings["hami"]
-        if named not in [*HamiMetrics]:
-            allowed = ", ".join(HamiMetrics)
-            raise BadInput("metrics.hami", f"{named!r} is not one of {allowed}")
-        changes["hami"] = HamiMetrics(named)
-    return MetricsConfig(**changes)
-
-
 def _parse_groups(given: Any) -> GroupSettings:
     settings = values.read_mapping(given, "groups")
     lists = ("owners", "topology")
@@ -340,11 +298,6 @@ def _parse_groups(given: Any) -> GroupSettings:
     return GroupSettings(**changes)
 
 
-def _write_camel(name: str) -> str:
-    first, *rest = name.split("_")
-    return first + "".join(word.title() for word in rest)
-
-
 def _parse_number(key: str, given: Any, default: float) -> int | float:
     wanted = (int,) if isinstance(default, int) else (int, float)
     # Neither .inf nor .nan is within: no comparison holds for nan.
@@ -354,9 +307,9 @@ def _parse_number(key: str, given: Any, default: float) -> int | float:
     return type(default)(given)
 
 
-def _parse_ageing(given: Any) -> float:
+def _parse_amount(given: Any, field: str) -> float:
     if isinstance(given, bool) or not isinstance(given, int | float) or not 0 <= given < 2**31:
-        raise BadInput("ageingPerHour", f"{given!r} is not a number of at least 0")
+        raise BadInput(field, f"{given!r} is not a number of at least 0")
     return float(given)
 
 
@@ -386,11 +339,12 @@ def _parse_resources(given: Any) -> tuple[str, ...]:
 # How settings are read that are neither numbers nor parts of profiles.
 _READ: dict[str, Callable[[Any], Any]] = {
     "podLimits": _parse_pod_limits,
-    "metrics": _parse_metrics,
+    "metrics": metrics_settings.read_settings,
     "groups": _parse_groups,
     "queues": configuration.read_settings,
     "deviceWebhook": admission.read_settings,
-    "ageingPerHour": _parse_ageing,
+    "ageingPerHour": partial(_parse_amount, field="ageingPerHour"),
+    "cardProbationSeconds": partial(_parse_amount, field="cardProbationSeconds"),
     "hamiNodeLabel": _parse_label,
     "hamiConfigMap": partial(maps.read_reference, field="hamiConfigMap"),
     "hamiPluginConfigMap": partial(maps.read_reference, field="hamiPluginConfigMap"),

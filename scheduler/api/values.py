@@ -65,3 +65,9 @@ def read_integer(raw: Any, field: str, low: int, high: int) -> int:
     if not isinstance(raw, int) or isinstance(raw, bool) or not low <= raw <= high:
         raise BadInput(field, f"{quote(raw)} is not an integer within {low}..{high}")
     return raw
+
+
+def write_camel(name: str) -> str:
+    """Write the name of an attribute as the name of a field: ``per_node`` as ``perNode``."""
+    first, *rest = name.split("_")
+    return first + "".join(word.title() for word in rest)

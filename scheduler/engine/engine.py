@@ -96,7 +96,8 @@ class Engine:
         self._policies = PolicyBook(config)
         self._cycle = Cycle(self._cluster, self._policies, self._known, self._seed, config.groups)
         self._queues = Queues(config, self._cluster, self._cycle)
-        self._nodes = NodeEvents(self._cluster, self._queues.note_node)
+        probation = config.card_probation_seconds
+        self._nodes = NodeEvents(self._cluster, self._queues.note_node, probation)
         admissions = self._queues.list_admissions()
         self._pending, queued = kai_queues.make_pending(
             config, self._cluster, self._policies, admissions, is_shared=self._is_shared
@@ -132,6 +133,7 @@ class Engine:
             events.BindDone: self._confirm_bind,
             events.BindFailed: self._undo_bind,
             events.PluginSilent: self._nodes.note_silence,
+            events.CardsOnProbation: self._nodes.restore_probation,
             events.AdmitFailed: self._queues.undo_admit,
             events.PreemptFailed: self._queues.undo_preempt,
             **dict.fromkeys((events.AdmitDone, events.EvictDone), lambda *_: _NOTHING),
@@ -165,6 +167,7 @@ class Engine:
 
     def _work(self, now: float, allowance: Allowance, outcome: Outcome) -> None:
         self._cluster.now = now
+        self._nodes.end_probation(now)
         self._owners_awaited.work(now)
         self._settle_groups(now)
         self._held.note_due(now, outcome)

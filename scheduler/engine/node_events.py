@@ -1,8 +1,8 @@
-"""What the engine does when a node comes, changes or goes, and when its device plugin falls silent."""
+"""What the engine does when a node comes, changes or goes, when its device plugin falls silent, and when its cards get well."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from scheduler.api import wire
 from scheduler.api.door import events, notes
@@ -15,14 +15,30 @@ _NOTHING: tuple[Note, ...] = ()
 class NodeEvents:
     """Applies events about nodes."""
 
-    def __init__(self, cluster: Cluster, note: Callable[[str], None]) -> None:
-        """``note`` hears the name of each node that has come, has other taints or is gone."""
-        self._cluster, self._note = cluster, note
+    def __init__(
+        self, cluster: Cluster, note: Callable[[str], None], probation_seconds: float
+    ) -> None:
+        """Make the keeper of nodes.
 
-    def see_node(self, node: wire.Node, _: float) -> Sequence[Note]:
+        Args:
+            cluster: the cluster.
+            note: hears the name of each node that has come, has other taints or is gone.
+            probation_seconds: for so long no new pod gets a card that was ill.
+        """
+        self._cluster, self._note = cluster, note
+        self._probation_seconds = probation_seconds
+
+    def see_node(self, node: wire.Node, now: float) -> Sequence[Note]:
         """Take over a node as it is."""
+        registers, nodes = self._cluster.registers, self._cluster.nodes
         before = self._cluster.find_facts(node.metadata.name)
+        row = nodes.find_row(node.metadata.name)
+        ill = registers.list_by_health(row, healthy=False) if row >= 0 else set[str]()
         after = self._cluster.see_node(node)
+        if ill:
+            row = nodes.find_row(after.name)
+            well = ill & registers.list_by_health(row, healthy=True)
+            self.put_on_probation(after.name, dict.fromkeys(well, now + self._probation_seconds))
         if before is None or before.taints != after.taints:
             self._note(after.name)
         read = notes.NodeRead(after.name)
@@ -34,8 +50,30 @@ class NodeEvents:
     def drop_node(self, name: str, _: float) -> Sequence[Note]:
         """Forget a node."""
         self._cluster.drop_node(name)
+        self._cluster.registers.probation.drop_node(name)
         self._note(name)
         return _NOTHING
+
+    def put_on_probation(self, node: str, cards: Mapping[str, float]) -> None:
+        """Keep new pods off cards of a node, of each until a time."""
+        if cards:
+            self._cluster.registers.probation.begin(node, cards)
+            self._close_again(node)
+
+    def restore_probation(self, event: events.CardsOnProbation, _: float) -> Sequence[Note]:
+        """Take over which cards are on probation."""
+        self.put_on_probation(event.node, event.until)
+        return _NOTHING
+
+    def end_probation(self, now: float) -> None:
+        """Give cards to new pods again whose probation is over."""
+        for node in self._cluster.registers.probation.end_due(now):
+            self._close_again(node)
+
+    def _close_again(self, node: str) -> None:
+        row = self._cluster.nodes.find_row(node)
+        if row >= 0:
+            self._cluster.close_cards(node, closed=bool(self._cluster.nodes.silent[row]))
 
     def note_silence(self, event: events.PluginSilent, _: float) -> Sequence[Note]:
         """Close the cards of a node whose device plugin does not answer, and open them again."""

@@ -136,11 +136,13 @@ class Recorded(Engine):
             yield events.ListEnds(kinds.PODS.name, scheduler)
 
     def _knowledge(self) -> Iterator[Event]:
-        """Yield events for what no object tells: silent plugins, pods that have succeeded, decisions, promises, the demand."""
+        """Yield events for what no object tells: silent plugins, cards that were ill, pods that have succeeded, decisions, promises, the demand."""
         pods, nodes = self._cluster.pods, self._cluster.nodes
         for facts, is_silent in zip(nodes.facts, nodes.silent, strict=True):
             if facts and is_silent:
                 yield events.PluginSilent(facts.name, silent=True)
+        for node, until in self._cluster.registers.probation.list_all():
+            yield events.CardsOnProbation(node, dict(until))
         for one in self._cluster.groups.successes.list_all():
             says = one.says
             yield events.MemberSucceeded(

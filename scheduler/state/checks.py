@@ -230,6 +230,7 @@ def _verify_node(cluster: Cluster, name: str) -> None:
         for number, driver in cluster.registers.devices.cards.items()
         for uuid in driver.list_closed(figures["facts"].devices[number].words)
     }
+    closed |= cluster.registers.probation.get_cards(name).keys()
     silent = bool(cluster.nodes.silent[row])
     for uuid, counted in used.items():
         _check_same(name, f"card {uuid}", figures["cards"][uuid][1], counted)

@@ -197,7 +197,7 @@ class Cluster:
         self._look_again(had_signed=had_signed)
 
     def close_cards(self, name: str, *, closed: bool) -> None:
-        """Close the cards of a node because its device plugin does not answer, or open them again."""
+        """Close the cards of a node because its device plugin does not answer, or open those that nothing else closes."""
         self._refuse_in_trial()
         row = self.nodes.find_row(name)
         if row >= 0:

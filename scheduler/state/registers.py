@@ -19,6 +19,7 @@ from scheduler.state.cards import CardTable
 from scheduler.state.nodes import NodeFacts, NodeTable
 from scheduler.state.pods import PodRecord
 from scheduler.state.pools import PoolPlan
+from scheduler.state.probation import Probation
 from scheduler.state.told_cards import NOTHING
 
 
@@ -28,11 +29,13 @@ class Registers:
     Attributes:
         devices: the drivers and families.
         pools: the pools of all nodes.
+        probation: the cards that no new pod gets yet.
     """
 
     def __init__(self, nodes: NodeTable, cards: CardTable) -> None:
         self._nodes, self._cards = nodes, cards
         self.devices, self.pools = nodes.devices, nodes.pools
+        self.probation = Probation()
         # By pool: the rows of the cards by UUID, in the order of the register.
         self._cards_on: dict[int, dict[str, int]] = {}
         # By node row: the cards that left while pods held them.
@@ -177,8 +180,9 @@ class Registers:
         return gone
 
     def cordon(self, row: int) -> None:
-        """Close the cards that the node names as closed; all cards while the plugin does not answer."""
+        """Close the cards that the node names as closed, and those on probation; all while the plugin does not answer."""
         facts, closed = self._nodes.facts[row], bool(self._nodes.silent[row])
+        waits = self.probation.get_cards(facts.name) if facts else {}
         for pool in self.list_pools(row):
             number = int(self.pools.columns.driver[pool])
             driver = self.devices.cards.get(number)
@@ -186,7 +190,8 @@ class Registers:
                 continue
             named = driver.list_closed(facts.devices[number].words) if facts else frozenset()
             for d in self._find_span(pool):
-                self._cards.columns.cordoned[d] = closed or self._cards.find_uuid(d) in named
+                uuid = self._cards.find_uuid(d)
+                self._cards.columns.cordoned[d] = closed or uuid in named or uuid in waits
 
     def clear(self, row: int) -> None:
         """Drop the pools of a node that lost its devices or was replaced by another one."""
@@ -249,6 +254,12 @@ class Registers:
             and self._cards.columns.healthy[rows].all()
             and not self._cards.find_overfull(rows).any()
         )
+
+    def list_by_health(self, row: int, *, healthy: bool) -> set[str]:
+        """List the cards of a node that are healthy, or those that are not."""
+        state = self._cards.columns.healthy
+        rows = self.list_card_rows(row)
+        return {self._cards.find_uuid(d) for d in rows if bool(state[d]) == healthy}
 
     def list_all_cards(self, uid: str, row: int) -> dict[str, int]:
         """List the cards of all families that a pod's claims may name, as ``list_cards`` does of one."""

@@ -10,9 +10,10 @@ import typer.main
 import yaml
 
 from scheduler import config
-from scheduler.api import names, plugin_parts
+from scheduler.api import names, plugin_parts, values
 from scheduler.api.groups.settings import GroupSettings
 from scheduler.api.limits import PodLimits
+from scheduler.api.metrics_settings import MetricsConfig
 from scheduler.api.queues import configuration
 from scheduler.cli.app import app
 from scheduler.devices import table
@@ -39,13 +40,13 @@ def named(heading: str) -> set[str]:
 
 
 def test_the_configuration_file() -> None:
-    fields = {config._write_camel(field.name) for field in dataclasses.fields(config.Config)}
+    fields = {values.write_camel(field.name) for field in dataclasses.fields(config.Config)}
     rows = re.findall(r"^\| `(\w+)` \|", section("## Configuration file"), re.MULTILINE)
     assert set(rows) == {*fields, "modeWeight"}
     assert named("### Pod limits") == {field.name for field in dataclasses.fields(PodLimits)}
-    series = {config._write_camel(field.name) for field in dataclasses.fields(config.MetricsConfig)}
+    series = {values.write_camel(field.name) for field in dataclasses.fields(MetricsConfig)}
     assert named("### Metrics") == series
-    groups = {config._write_camel(field.name) for field in dataclasses.fields(GroupSettings)}
+    groups = {values.write_camel(field.name) for field in dataclasses.fields(GroupSettings)}
     assert named("### Groups") == groups
     assert named("### Queues") == set(configuration.FIELDS)
 

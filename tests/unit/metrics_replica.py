@@ -9,8 +9,9 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from scheduler.api import wire
 from scheduler.api.door import events
+from scheduler.api.metrics_settings import HamiMetrics, MetricsConfig
 from scheduler.api.queues.settings import QueueSettings
-from scheduler.config import Config, HamiMetrics, MetricsConfig
+from scheduler.config import Config
 from scheduler.engine.allowance import Unlimited
 from scheduler.engine.engine import Engine
 from scheduler.engine.questions.queues import QueueFigures, StatusesOfQueues

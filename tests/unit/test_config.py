@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 
 from scheduler import config
+from scheduler.api import values
+from scheduler.api.metrics_settings import HamiMetrics, MetricsConfig
 from scheduler.api.placement import Mode, Placement
-from scheduler.config import Config, HamiMetrics, MetricsConfig, Profile
+from scheduler.config import Config, Profile
 from scheduler.errors import BadInput
 
 ROOT = Path(__file__).parents[2]
@@ -18,7 +20,7 @@ def test_the_shipped_file_shows_every_setting_with_its_default() -> None:
     shipped = ROOT / "manifests/base/config.yaml"
     assert config.load_config(shipped) == Config()
     text = shipped.read_text(encoding="utf-8")
-    settings = [*map(config._write_camel, Config.__slots__), "modeWeight"]
+    settings = [*map(values.write_camel, Config.__slots__), "modeWeight"]
     assert all(f"\n{name}:" in text for name in settings)
 
 

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from scheduler import config
-from scheduler.api import kinds, names
+from scheduler.api import kinds, names, values
 from scheduler.api.limits import PodLimits
 from scheduler.api.placement import MODES
 
@@ -249,7 +249,7 @@ def test_the_charts_schema_knows_every_setting_and_what_a_policy_may_say() -> No
     schema = json.loads((ROOT / "manifests/chart/values.schema.json").read_text(encoding="utf-8"))
     known = schema["properties"]["config"]["properties"]
     settings = yaml.safe_load((ROOT / "manifests/base/config.yaml").read_text())
-    fields = {config._write_camel(field.name) for field in dataclasses.fields(config.Config)}
+    fields = {values.write_camel(field.name) for field in dataclasses.fields(config.Config)}
     assert {*fields, "modeWeight"} == known.keys() == settings.keys()
     profile = known["profiles"]["items"]
     assert profile["properties"].keys() == set(config._OF_PROFILES)

@@ -8,7 +8,7 @@ import yaml
 
 from scheduler.api import names, wire
 from scheduler.api.door import events
-from scheduler.config import HamiMetrics, MetricsConfig
+from scheduler.api.metrics_settings import HamiMetrics, MetricsConfig
 from scheduler.engine.questions.measures import Devices, Holds
 from scheduler.kube.report.metrics import hami_catalogue as catalogue
 from scheduler.kube.report.metrics.hami import HamiLines

@@ -11,7 +11,7 @@ from prometheus_client.openmetrics import parser as openmetrics
 from scheduler.api import names, steering, wire
 from scheduler.api.door import events
 from scheduler.api.kinds import BY_KIND
-from scheduler.config import HamiMetrics
+from scheduler.api.metrics_settings import HamiMetrics
 from scheduler.kube.report.metrics import catalogue
 from tests import make
 from tests.oracles.kueue import cases

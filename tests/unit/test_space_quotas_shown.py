@@ -10,7 +10,7 @@ import msgspec
 from scheduler.api import wire
 from scheduler.api.admission.settings import AdmissionSettings
 from scheduler.api.door import events
-from scheduler.config import HamiMetrics, MetricsConfig
+from scheduler.api.metrics_settings import HamiMetrics, MetricsConfig
 from scheduler.devices.admission import steps
 from scheduler.engine import rerun
 from scheduler.engine.questions.space_quotas import SpaceQuotaStates

@@ -84,6 +84,13 @@ class PluginSilent(_Event, frozen=True):
     waits_for: str = ""
 
 
+class CardsOnProbation(_Event, frozen=True):
+    """Cards of a node, by id, that were ill before the engine made a fresh start; no new pod gets them until these times."""
+
+    node: str
+    until: dict[str, float]
+
+
 class EvictDone(_Event, frozen=True):
     """The API server has begun to delete a pod that was to be evicted, or no longer knows the pod."""
 
@@ -273,7 +280,7 @@ class DemandKnown(_Event, frozen=True):
 
 
 Event = (
-    Seen | Gone | ListBegins | ListEnds | BindDone | BindFailed | PluginSilent | EvictDone | EvictFailed
+    Seen | Gone | ListBegins | ListEnds | BindDone | BindFailed | PluginSilent | CardsOnProbation | EvictDone | EvictFailed
     | DemandRecalled | PodAssumed | PodNominated | PodGoing | PodRefused | PromisedLater | MemberSucceeded | DemandKnown
     | GroupsAsked | AdmitDone | AdmitFailed | PreemptFailed | QueuesHeld | KaiQueuesHeld | QuotaGiven | QuotaGoing | StepGoing
     | GaveWay | UsageKnown | ShareUsageKnown

@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry, Metric, PlatformCollector, Proc
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
 
-from scheduler.config import MetricsConfig
+from scheduler.api.metrics_settings import MetricsConfig
 from scheduler.engine.questions.measures import DeviceColumns, Devices, HoldColumns, Holds
 from scheduler.engine.questions.space_quotas import SpaceQuotaStates
 from scheduler.kube.report.metrics import reading, stranded

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from prometheus_client import Metric
 
-from scheduler.config import HamiMetrics, MetricsConfig
+from scheduler.api.metrics_settings import HamiMetrics, MetricsConfig
 from scheduler.engine.questions.measures import DeviceColumns, HoldColumns
 from scheduler.engine.questions.space_quotas import LimitState, SpaceQuotaState
 from scheduler.kube.report.metrics import hami_catalogue as catalogue
