@@ -50,23 +50,31 @@ def list_drivers(inside: Inside, _: ask.CardDrivers) -> Mapping[str, CardDriver]
 
 
 def list_backends(inside: Inside, question: ask.SharedGpus) -> tuple[Backend, ...]:
-    """The ways in which nodes share GPUs."""
+    """The ways in which nodes share GPUs.
+
+    The thread of the webhook asks while the main loop may replace columns by longer ones: only rows that all have are read.
+    """
     cluster = inside.cluster
-    nodes, pools, devices = cluster.nodes, cluster.nodes.columns.pools, cluster.registers.devices
-    found: list[Backend] = []
-    family = devices.find_family(question.cards)
-    own = np.flatnonzero((pools.family == family) & pools.managed & (pools.count > 0))
-    mib = int(cluster.cards.columns.total[c.MIB, pools.start[own]].max(initial=0))
-    if family >= 0 and mib:
+    pools, devices = cluster.nodes.columns.pools, cluster.registers.devices
+    total, columns = cluster.cards.columns.total, (pools.family, pools.node, pools.managed, pools.count, pools.start)  # fmt: skip
+    part, found = pools.part, list[Backend]()
+    n = min(part.shape[1], *(column.size for column in columns))
+    family, node, managed, count, start = (column[:n] for column in columns)
+    part = part[:, :n]
+    wanted = devices.find_family(question.cards)
+    own = np.flatnonzero((family == wanted) & managed & (count > 0) & (start < total.shape[1]))
+    mib = int(total[c.MIB, start[own]].max(initial=0))
+    if wanted >= 0 and mib:
         found.append(Backend(ANY_SIZE, question.cards, 1.0, mib))
-    counted = np.flatnonzero(~pools.managed & (pools.node >= 0) & (pools.part[c.PART_WAY] > 0))
-    counted = counted[pools.part[c.PART_GPUS, counted] > 0]
-    sizes = np.vstack((pools.family[counted], pools.part[:, counted]))
-    _sizes, first = np.unique(sizes, axis=1, return_index=True)
+    is_part = (part[c.PART_WAY] > 0) & (part[c.PART_GPUS] > 0)
+    counted = np.flatnonzero(~managed & (node >= 0) & is_part)
+    _sizes, first = np.unique(
+        np.vstack((family[counted], part[:, counted])), axis=1, return_index=True
+    )
     for pool in counted[first].tolist():
-        facts = nodes.facts[int(pools.node[pool])]
-        gpus, mib, way = pools.part[:, pool].tolist()
-        resource = devices.families[int(pools.family[pool])]
+        facts = cluster.nodes.facts[int(node[pool])]
+        gpus, mib, way = part[:, pool].tolist()
+        resource = devices.families[int(family[pool])]
         marks = plugin_parts.list_marks(resource, facts.labels) if facts else ()
         found.append(Backend(plugin_parts.WAYS[int(way)], resource, gpus, int(mib), marks))
     return tuple(found)
