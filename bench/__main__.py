@@ -1,6 +1,6 @@
 """``make bench``: everything, as one JSON document on standard output, with progress on standard error.
 
-``ARGS="kernels handles replay trials small distinct learning mig links engine groups backfill queues queue-scenarios jobs webhook admissions domains end-to-end starts hostile recording dumps scrapes storm storm-served everywhere"``
+``ARGS="kernels handles replay trials small distinct learning mig links shares engine groups backfill queues queue-scenarios jobs webhook admissions domains end-to-end starts hostile recording dumps scrapes storm storm-served everywhere"``
 picks parts. ``--rows``, ``--nodes``, ``--pods``, ``--turns`` and ``--schedulers`` pick what ``engine`` and
 ``end-to-end`` measure; ``--modes``, ``--seeds``, ``--scenarios`` and ``--only`` what ``everywhere`` plays.
 ``--quick`` runs the smallest sizes of every part. Every figure that has a floor is told as met or missed; with
@@ -37,6 +37,7 @@ from bench import (
     recording,
     replay,
     scrapes,
+    shares,
     small,
     starts,
     trials,
@@ -91,6 +92,7 @@ _PARTS: dict[str, tuple[_Run, _Floors]] = {
     "learning": (lambda given: learning.run(given.quick), lambda _: learning.FLOORS),
     "mig": (lambda given: mig.run(given.quick), lambda _: mig.FLOORS),
     "links": (lambda given: links.run(given.quick), lambda _: links.FLOORS),
+    "shares": (lambda given: shares.run(given.quick), lambda _: ()),
     "engine": (_alone, lambda given: alone.floors(given.plan.rows, given.nodes_alone)),
     "groups": (lambda given: groups.run(given.quick), lambda _: groups.FLOORS),
     "backfill": (lambda given: backfill.run(given.quick), lambda _: backfill.FLOORS),
