@@ -209,10 +209,10 @@ class Parts:
                 self._lookups.find_objection,
                 self.reporter.quiet_pod,
                 self._lookups.get_drivers,
+                self._lookups.find_place,
             ),
             self._tally.note_report,
             in_flight=config.binds_in_flight,
-            allocate_timeout=seconds,
         )
 
     def _make_queues(self, clock: Callable[[], float]) -> QueueHands:

@@ -82,12 +82,49 @@ async def a_lock_whose_pod_is_done_is_taken_over(world: World) -> None:
     await world.bound("p")
 
 
-async def a_lock_older_than_five_minutes_is_taken_over(world: World) -> None:
-    await world.create(nodes.make_gpu_node("g0"))
-    await bind_for_another(world, "foreign", "g0")
+async def an_old_lock_of_a_pod_without_a_node_is_taken_over(world: World) -> None:
+    """Its scheduler died between lock and bind: nothing but age shows that."""
+    await world.create(nodes.make_gpu_node("g0"), vgpu("foreign", schedulerName="another"))
     await world.annotate(f"{NODES}/g0", _lock("foreign", age_seconds=301))
     await world.create(vgpu("p"))
     await world.bound("p")
+
+
+async def a_lock_is_kept_however_old_it_is_until_its_pod_starts(world: World) -> None:
+    """A plugin that wakes up would give the pod that it finds in the lock to the one that it has to serve."""
+    await world.create(nodes.make_gpu_node("g0"))
+    await bind_for_another(world, "foreign", "g0")
+    lock = _lock("foreign", age_seconds=86_400)
+    await world.annotate(f"{NODES}/g0", lock)
+    await world.create(vgpu("p"))
+    await world.settle()
+    assert "nodeName" not in (await world.pod("p"))["spec"]
+    assert (await world.node("g0"))["metadata"]["annotations"][audit.LOCK] == lock[audit.LOCK]
+    await world.call("PATCH", f"{PODS}/foreign/status", {"status": {"phase": "Running"}})
+    await world.bound("p")
+
+
+async def a_lock_of_a_pod_on_another_node_is_taken_over(world: World) -> None:
+    """What a leader sent that was cut off may land when its pod has gone elsewhere."""
+    await world.create(nodes.make_gpu_node("g0"), nodes.make_plain_node("plain"))
+    await bind_for_another(world, "foreign", "plain")
+    await world.annotate(f"{NODES}/g0", _lock("foreign"))
+    await world.create(vgpu("p"))
+    assert await world.bound("p") == ["g0"]
+
+
+async def pods_take_their_turns_by_priority_whenever_they_came(world: World) -> None:
+    """The order is that of the queue, and the same after a restart, see tests/virtual/test_node_locks.py."""
+    await create_classes(world)
+    await world.create(nodes.make_gpu_node("g0"), vgpu("holder", mem=1000))
+    await world.bound("holder")
+    await world.create(vgpu("low", mem=1000, priorityClassName="low"))
+    await world.settle()
+    await world.create(vgpu("high", mem=1000, priorityClassName="high"))
+    await world.settle()
+    await world.delete(f"{PODS}/holder")
+    assert await world.bound("high") == ["g0"]
+    assert "nodeName" not in (await world.pod("low"))["spec"]
 
 
 async def a_lock_that_nobody_can_read_is_taken_over(world: World) -> None:
@@ -161,7 +198,10 @@ ALL = (
     a_pod_that_waits_for_a_lock_is_taken_back_for_one_of_higher_priority,
     a_lock_whose_pod_is_gone_is_taken_over,
     a_lock_whose_pod_is_done_is_taken_over,
-    a_lock_older_than_five_minutes_is_taken_over,
+    an_old_lock_of_a_pod_without_a_node_is_taken_over,
+    a_lock_is_kept_however_old_it_is_until_its_pod_starts,
+    a_lock_of_a_pod_on_another_node_is_taken_over,
+    pods_take_their_turns_by_priority_whenever_they_came,
     a_lock_that_nobody_can_read_is_taken_over,
     a_pod_deleted_while_its_plugin_is_silent_frees_the_node,
     a_silent_plugin_stops_its_own_node_only,

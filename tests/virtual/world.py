@@ -83,13 +83,17 @@ class World:
         self.run(seconds)
 
     def settle(self) -> None:
-        """Stop the faults, and see that everyone comes to rest with every pod placed or told why."""
+        """Stop the faults, and see that everyone comes to rest with every pod placed or told why.
+
+        Plugins that were silent answer now: a pod that nobody serves holds its node for ever.
+        """
         self.say("faults stop")
         self.network.faults = Faults()
         self.is_calm = True
         self.clock.slowness = 0.0
         for replica in self.replicas:
             replica.process.paused_until = 0.0
+        self.plugins_answer()
         end = self.clock.now + _SETTLE_SECONDS
         while self.clock.now < end and self._restless():
             self.run(3.0)
@@ -324,6 +328,14 @@ class World:
             self.rng.expovariate(20.0), lambda: self.server.change("nodes", "", node, release)
         )
         self._phase(name, "Running" if ok else "Failed")
+
+    def plugins_answer(self) -> None:
+        """Plugins wake up, and serve the pods that they have left unserved."""
+        self.silent.clear()
+        for pod in self.server.of_kind("pods"):
+            node = pod["spec"].get("nodeName", "")
+            if judge.is_unserved(pod) and self.server.find("nodes", "", node) is not None:
+                self._allocated(pod["metadata"]["name"], node, ok=True)
 
     def _phase(self, name: str, phase: str) -> None:
         def edit(pod: Json) -> None:
