@@ -106,10 +106,10 @@ async def a_lock_is_kept_however_old_it_is_until_its_pod_starts(world: World) ->
 
 async def a_lock_of_a_pod_on_another_node_is_taken_over(world: World) -> None:
     """What a leader sent that was cut off may land when its pod has gone elsewhere."""
-    await world.create(nodes.make_gpu_node("g0"), nodes.make_plain_node("plain"))
-    await bind_for_another(world, "foreign", "plain")
+    await world.create(nodes.make_gpu_node("g0"), nodes.make_gpu_node("g1"))
+    await bind_for_another(world, "foreign", "g1")
     await world.annotate(f"{NODES}/g0", _lock("foreign"))
-    await world.create(vgpu("p"))
+    await world.create(vgpu("p", nodeSelector={"kubernetes.io/hostname": "g0"}))
     assert await world.bound("p") == ["g0"]
 
 
@@ -193,6 +193,29 @@ async def pods_behind_a_silent_plugin_move_to_a_node_with_room(world: World) -> 
             await world.refused(name, "the device plugin of node g0 does not answer")
 
 
+async def nodes_move_from_another_scheduler_one_by_one(world: World) -> None:
+    """On its nodes ours gets no cards; what it does on ours is told on the node, once."""
+    config = world.server.folder / "node-by-node.yaml"
+    config.write_text("hamiSchedulerNodes: scheduler=hami\n")
+    await world.create(nodes.make_gpu_node("g0"), nodes.make_gpu_node("g1"))
+    await world.call("PATCH", f"{NODES}/g0", {"metadata": {"labels": {"scheduler": "hami"}}})
+    async with world.agents():
+        await world.start_operator(args=["--config", str(config)])
+        await bind_for_another(world, "at-home", "g0")
+        there = {"kubernetes.io/hostname": "g0"}
+        await world.create(vgpu("anywhere"), vgpu("there", nodeSelector=there))
+        assert await world.bound("anywhere") == ["g1"]
+        await world.refused("there", "1 node(s) had devices that another scheduler allocates")
+        for name in ("guest", "another-guest"):
+            await bind_for_another(world, name, "g1")
+        (event,) = await world.wait_until(lambda: world.events("ForeignAllocation", "g1"))
+        assert "scheduler hami-scheduler" in event["note"]
+        await world.call("PATCH", f"{NODES}/g0", {"metadata": {"labels": {"scheduler": None}}})
+        assert await world.bound("there") == ["g0"]
+        assert len(await world.events("ForeignAllocation", "g1")) == 1
+        assert not await world.events("ForeignAllocation", "g0")
+
+
 ALL = (
     a_lock_of_another_schedulers_pod_is_waited_for,
     a_pod_that_waits_for_a_lock_is_taken_back_for_one_of_higher_priority,
@@ -208,4 +231,7 @@ ALL = (
     a_pod_whose_node_is_cordoned_before_its_turn_goes_elsewhere,
 )
 # These start operators of their own.
-ALONE = (pods_behind_a_silent_plugin_move_to_a_node_with_room,)
+ALONE = (
+    pods_behind_a_silent_plugin_move_to_a_node_with_room,
+    nodes_move_from_another_scheduler_one_by_one,
+)

@@ -46,7 +46,10 @@ class World:
         self.clock = Clock(rng)
         self.server = Server()
         self.network = Network(self.clock, self.server, rng, self.climate.calm, self.say)
-        self.config = Config(lock_timeout_seconds=self.climate.lock_timeout_seconds)
+        self.config = Config(
+            lock_timeout_seconds=self.climate.lock_timeout_seconds,
+            hami_scheduler_nodes=self.climate.foreign_nodes,
+        )
         self.replicas: list[Replica] = []
         # All that there ever were.
         self.recorded: list[Replica] = []
@@ -123,6 +126,14 @@ class World:
             assert not (failures := replica.failures()), self.report(failures)
             if replica.is_stopped():
                 self.kill(replica)
+
+    def events_of(self, reason: str) -> list[Json]:
+        """The events of a reason from now on, as they come."""
+        found: list[Json] = []
+        self.server.on_event.append(
+            lambda body: found.append(body) if body.get("reason") == reason else None
+        )
+        return found
 
     # What is judged.
 

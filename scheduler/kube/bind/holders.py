@@ -79,6 +79,12 @@ def judge_hold(
     return Hold.NOTHING if is_served else Hold.POD
 
 
+def list_locks(drivers: Drivers) -> frozenset[str]:
+    """List the annotations of nodes by which plugins find their pods."""
+    locks = (one.lock for one in drivers.values())
+    return frozenset(one.key for one in locks if one is not None and one.names_pod)
+
+
 def has_started(pod: wire.Pod) -> bool:
     """Whether a container of a pod has started: by then the kubelet has called the plugin for all of them."""
     return pod.status.phase == _STARTED

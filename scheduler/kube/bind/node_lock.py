@@ -26,7 +26,7 @@ from scheduler.api import hami, kinds
 from scheduler.devices.contract import Lock
 from scheduler.errors import ApiError, BadInput
 from scheduler.kube import answers, client, wall_clock
-from scheduler.kube.bind.holders import Hold, judge_hold, read_holder
+from scheduler.kube.bind.holders import Hold, Holder, judge_hold, read_holder
 from scheduler.kube.bind.jobs import Answer, Contended, Done, Job
 from scheduler.kube.client import ApiClient
 
@@ -59,6 +59,10 @@ class NodeLock:
     def is_needed_by(self, job: Job) -> bool:
         """Whether a plugin that finds its pod by the lock has to serve the pod."""
         return job.takes_turns
+
+    def has_written(self, node: str, key: str, text: str) -> bool:
+        """Whether this process has written a lock of a node."""
+        return self._written.get((node, key), ("", ""))[0] == text
 
     async def take(self, job: Job, may_write: Callable[[], bool]) -> Answer:
         """Make the locks name the pod; contended while another pod rightly holds one of them.
@@ -139,7 +143,7 @@ class NodeLock:
         return None
 
     async def _judge_lock(self, lock: Lock, held: str, job: Job) -> Contended | None:
-        """Say by whom a lock of another one is held; None if it may be taken over."""
+        """Say who holds a lock of another one; None if it may be taken over."""
         try:
             named = hami.read_lock_holder(held) if lock.names_pod else None
         except BadInput:
@@ -147,14 +151,10 @@ class NodeLock:
             return None
         if named is None:
             return None if self._is_old(lock, held) else Contended(held)
-        since, namespace, name = named
-        try:
-            found = await self._api.get(kinds.PODS.find_path(name, namespace))
-        except ApiError as error:
-            if answers.is_not_found(error):
-                return None
-            raise
-        holder = read_holder(found)
+        since = named[0]
+        holder = await read_locked_pod(self._api, held)
+        if holder is None:
+            return None
         text, uid = self._written.get((job.node, lock.key), ("", ""))
         locked_for = uid if text == held else ""
         match judge_hold(holder, job.node, self._schedulers, locked_for, job.drivers):
@@ -169,6 +169,26 @@ class NodeLock:
         age = _get_age(since)
         most = self._timeout if lock.seconds is None else lock.seconds
         return age is None or abs(age) > most
+
+
+async def read_locked_pod(api: ApiClient, text: str) -> Holder | None:
+    """Read the pod that a lock names; None if it names none, or if the pod is gone.
+
+    Raises:
+        ApiError: the pod cannot be read.
+    """
+    try:
+        named = hami.read_lock_holder(text)
+    except BadInput:
+        return None
+    if named is None:
+        return None
+    try:
+        return read_holder(await api.get(kinds.PODS.find_path(named[2], named[1])))
+    except ApiError as error:
+        if answers.is_not_found(error):
+            return None
+        raise
 
 
 def _write(lock: Lock, job: Job) -> str:
