@@ -9,7 +9,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from scheduler.api.door.events import PluginSilent
 from scheduler.kube.bind.jobs import FIRST, GiveBack, Job, Start
-from scheduler.kube.bind.moves import MOVES, Event
+from scheduler.kube.bind.moves import MOVES, Event, State
 from scheduler.kube.bind.turns import Effect, Turns
 from tests import slices
 from tests.unit.turns_jobs import DAY, SILENCE, job
@@ -76,13 +76,24 @@ class AnyOrder(RuleBasedStateMachine):
 
     # What happens.
 
-    @rule(node=st.sampled_from(NODES), urgency=st.integers(0, 2))
-    def submit(self, node: str, urgency: int) -> None:
+    @rule()
+    def begin_turns(self) -> None:
+        self.heed(self.turns.begin_turns())
+        free = [node for node, queue in self.queue.items() if queue and node not in self.held]
+        assert all(node in self.retry_at or self.is_releasing(node) for node in free)
+
+    def is_releasing(self, node: str) -> bool:
+        return self.turns._turns[node].state in {State.BUSY, State.RELEASING}
+
+    @rule(node=st.sampled_from(NODES), urgency=st.integers(0, 2), begins=st.booleans())
+    def submit(self, node: str, urgency: int, *, begins: bool) -> None:
         one = job(str(len(self.jobs)), node, place=(-float(urgency), *FIRST[1:]))
         self.jobs.append(one)
         queue = self.queue[node]
         queue.insert(sum(other.place <= one.place for other in queue), one)
         self.heed(self.turns.add_job(one))
+        if begins:
+            self.begin_turns()
 
     def at_work(self) -> list[Occupied]:
         return [one for one in self.held.values() if not one.is_bound]
@@ -223,6 +234,7 @@ class AnyOrder(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         """Nothing waits for ever, even where every lock is always taken."""
+        self.begin_turns()
         for _ in range(3 * len(self.jobs) + 80):
             for one in self.at_work():
                 state = self.turns._turns[one.job.node].state

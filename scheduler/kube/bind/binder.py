@@ -95,7 +95,7 @@ class Binder:
     ) -> None:
         self._binding, self._steps = writers.binding, Steps(writers.steps)
         self._permit, self._report = permit, report
-        self._turns = Turns()
+        self._turns, self._begins_turns = Turns(), False
         self._open = OpenJobs()
         self._crew = Crew(in_flight, self._work_on)
 
@@ -126,8 +126,19 @@ class Binder:
         needs_turn = job.takes_turns and not (job.has_turn or job.why_withdrawn)
         if needs_turn and not self._steps.has_step_before_turn(job):
             self._apply(self._turns.add_job(job))
+            self._begin_turns_soon()
         else:
             self._crew.put_job(job)
+
+    def _begin_turns_soon(self) -> None:
+        """Begin turns once all that was decided together is queued: which of it comes first does not hang on the order of calls."""
+        if not self._begins_turns:
+            self._begins_turns = True
+            asyncio.get_running_loop().call_soon(self._begin_turns)
+
+    def _begin_turns(self) -> None:
+        self._begins_turns = False
+        self._apply(self._turns.begin_turns())
 
     def note_pod_gone(self, uid: str) -> None:
         """Note that a pod is gone: write nothing for it if that has not begun."""

@@ -70,6 +70,8 @@ class Turns:
 
     def __init__(self) -> None:
         self._turns: dict[str, _Turn] = {}
+        # Nodes that had no turn when a job came, in the order in which they got one.
+        self._fresh: dict[str, None] = {}
         # By the uid of the pod whose turn it is.
         self._by_pod: dict[str, _Turn] = {}
         # Nodes whose plugin is silent, and until when they are left alone.
@@ -93,13 +95,22 @@ class Turns:
     # Calls of the binder.
 
     def add_job(self, job: Job) -> list[Effect]:
-        """Add a job that has to go to its node."""
+        """Add a job that has to go to its node; it starts with ``begin_turns`` at the earliest."""
         if job.node in self._silent:
             # It was decided before the silence was known.
             return [GiveBack(job, _describe_silence(job.node))]
         turn = self._turns.setdefault(job.node, _Turn(job.node))
         bisect.insort(turn.waiting, job, key=_get_place)
-        return self._move_turn(turn, Event.START)
+        if turn.state == State.FREE:
+            self._fresh[job.node] = None
+        return []
+
+    def begin_turns(self) -> list[Effect]:
+        """Begin the turns before nodes that are free. Of the jobs that were added before, the first by its place is next."""
+        nodes, self._fresh = self._fresh, {}
+        turns = (self._turns.get(node) for node in nodes)
+        free = [turn for turn in turns if turn is not None and turn.state == State.FREE]
+        return [effect for turn in free for effect in self._free_turn(turn)]
 
     def withdraw_job(self, job: Job, why: str) -> list[Effect]:
         """Give back a job that waits and may no longer be carried out."""
