@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from scheduler.api import metrics_settings, names, placement, values
+from scheduler.api import metrics_settings, names, placement, selector_text, values
 from scheduler.api.admission import configuration as admission
 from scheduler.api.admission.settings import DeviceWebhookSettings, Served
 from scheduler.api.groups.settings import GroupSettings
@@ -55,18 +55,16 @@ class Config:
         profiles: further ones; no name appears twice.
         ageing_per_hour: the priority that a waiting pod or group gains in each hour, in the order of the queue.
         backoff_seconds, backoff_max_seconds: a pod that failed waits this long, doubling up to the most.
-        binds_in_flight: requests to the API server at once.
-        slice_pods: most pods decided between two looks at the streams.
+        binds_in_flight, slice_pods: requests to the API server at once; most pods decided between two looks at the streams.
         hami_node_label: key=value, or a key, of the nodes on which HAMi's device plugin runs; empty for none.
+        hami_scheduler_nodes: label selector of the nodes on which HAMi's own scheduler allocates; empty for none.
         hami_config_map, hami_plugin_config_map: namespace/name of what configures HAMi; empty: as by HAMi's chart.
         gpu_resources: resources by which nodes offer GPUs that nobody counts, ``*`` for any end.
         card_probation_seconds: for so long no new pod gets a card that was ill.
-        lock_timeout_seconds: age at which a HAMi node lock may be taken over.
-        pod_limits: how much one pod may say, see ``api/limits.py``.
+        lock_timeout_seconds: the age that ends a HAMi node lock that nothing else can end.
         role_label: key of the label on the pods of replicas that says which of them decides; empty for none.
-        metrics: how much the metrics tell.
-        groups: which pods are groups, and which levels the cluster has.
-        queues: which queues are managed, and how they share.
+        pod_limits, metrics: how much one pod may say, see ``api/limits.py``; how much the metrics tell.
+        groups, queues: which pods are groups, and which levels the cluster has; which queues are managed, and how they share.
         device_webhook: the webhook for pods with devices; None: it does not look at devices.
     """
 
@@ -80,6 +78,7 @@ class Config:
     binds_in_flight: int = 32
     slice_pods: int = 64
     hami_node_label: str = names.HAMI_NODE_LABEL
+    hami_scheduler_nodes: str = ""
     hami_config_map: str = ""
     hami_plugin_config_map: str = ""
     gpu_resources: tuple[str, ...] = ()
@@ -346,6 +345,7 @@ _READ: dict[str, Callable[[Any], Any]] = {
     "ageingPerHour": partial(_parse_amount, field="ageingPerHour"),
     "cardProbationSeconds": partial(_parse_amount, field="cardProbationSeconds"),
     "hamiNodeLabel": _parse_label,
+    "hamiSchedulerNodes": partial(selector_text.check_text, field="hamiSchedulerNodes"),
     "hamiConfigMap": partial(maps.read_reference, field="hamiConfigMap"),
     "hamiPluginConfigMap": partial(maps.read_reference, field="hamiPluginConfigMap"),
     "roleLabel": _parse_key,

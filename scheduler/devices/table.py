@@ -11,9 +11,10 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 from itertools import chain
 
-from scheduler.api import names, wire
+from scheduler.api import names, selector_text, wire
 from scheduler.api.hami_config.maps import DeviceSettings
 from scheduler.api.pods.gpus import GpuAsk
+from scheduler.api.selectors import NOTHING, Selector
 from scheduler.config import Config
 from scheduler.devices.contract import (
     AnyDriver,
@@ -31,6 +32,8 @@ from scheduler.schema import columns as c
 
 # Each node has a reading of each driver, and a pod that runs is read by each of the earlier tables.
 DRIVERS_MAX, _EARLIER_MAX = 256, 16
+# The effects of taints that keep pods off a node.
+_KEEP_OFF = frozenset({"NoSchedule", "NoExecute"})
 
 
 class Devices:
@@ -53,15 +56,21 @@ class Devices:
         families: the resource of each family.
         notes: the annotations of pods that say which devices they accept.
         inner_resources: by resource that only cards have: the family of these cards.
+        foreign: selects the nodes whose devices another scheduler allocates, by their labels and taints.
         marks: patterns of further resources by which nodes offer devices that no family counts; ``*`` for any end.
         earlier: the drivers that were in use earlier, the latest first.
         earlier_names: the resources by which pods requested the devices of their drivers of cards.
         is_configured: whether the drivers are as HAMi's configuration says, and not only as its chart does.
     """
 
-    def __init__(self, drivers: Iterable[AnyDriver], marks: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self,
+        drivers: Iterable[AnyDriver],
+        marks: tuple[str, ...] = (),
+        foreign: Selector = NOTHING,
+    ) -> None:
         self.drivers: tuple[AnyDriver, ...] = ()
-        self.marks = marks
+        self.marks, self.foreign = marks, foreign
         self.families: list[str] = []
         self._earlier: tuple[tuple[Hashable, tuple[AnyDriver, ...]], ...] = ()
         self._key: Hashable = None
@@ -244,6 +253,16 @@ class Devices:
     def _find_reader(self, family: str) -> int:
         return next(i for i in self._order if allocates(self.drivers[i], family))
 
+    def is_foreign(self, labels: Texts, taints: Iterable[tuple[str, str, str]]) -> bool:
+        """Whether another scheduler allocates the devices of a node with these labels and taints (key, value, effect).
+
+        A taint that keeps pods off counts like a label of its key and value, because people give nodes away by either.
+        """
+        if self.foreign == NOTHING:
+            return False
+        marks = {key: value for key, value, effect in taints if effect in _KEEP_OFF}
+        return self.foreign.matches({**marks, **labels})
+
     def are_marked(self, labels: Texts, offered: Iterable[str]) -> bool:
         """Whether a node has devices by its labels or by what it offers, whether or not a family counts them."""
         if labels.get(names.GPU_PRESENT) == "true":
@@ -291,14 +310,21 @@ def list_drivers(label: str, settings: DeviceSettings) -> tuple[AnyDriver, ...]:
     return HamiCards(label, settings), *shared, *whole, *own, PluginParts()
 
 
-def make_devices(label: str = names.HAMI_NODE_LABEL, marks: tuple[str, ...] = ()) -> Devices:
+def make_devices(
+    label: str = names.HAMI_NODE_LABEL, marks: tuple[str, ...] = (), foreign: Selector = NOTHING
+) -> Devices:
     """Make the table of one cluster."""
-    return Devices(make_drivers(label), marks)
+    return Devices(make_drivers(label), marks, foreign)
 
 
 def read_devices(config: Config) -> Devices:
     """Make the table that the configuration describes, before HAMi's own is known."""
-    return make_devices(config.hami_node_label, config.gpu_resources)
+    return make_devices(config.hami_node_label, config.gpu_resources, find_foreign(config))
+
+
+def find_foreign(config: Config) -> Selector:
+    """Find which nodes the configuration gives to another scheduler of devices; ``NOTHING`` for none."""
+    return selector_text.parse_text(config.hami_scheduler_nodes, "hamiSchedulerNodes")
 
 
 # The table with the default settings, to read what nodes report; no cluster owns it, so it never gets more families.

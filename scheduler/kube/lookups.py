@@ -14,6 +14,7 @@ from scheduler.engine.questions.nodes import CardDrivers, KnownNode, SharedGpus
 from scheduler.engine.questions.pods import BindObjection, PodVersion
 from scheduler.engine.questions.space_quotas import SpaceQuotaExcess
 from scheduler.engine.questions.volumes import KnownClaim, KnownVolume, MovedDrivers
+from scheduler.engine.questions.waiting import LastingPlace, Place
 from scheduler.kube.bind.volume_waits import ClusterLookups
 
 
@@ -30,6 +31,10 @@ class Lookups:
     def find_objection(self, bind: Bind) -> str:
         """Return why a decision may no longer be carried out; empty if it may."""
         return self._engine.ask(BindObjection(bind))
+
+    def find_place(self, uid: str) -> Place:
+        """Find the place of a pod in the order of those that wait."""
+        return self._engine.ask(LastingPlace(uid))
 
     def get_drivers(self) -> Drivers:
         """Return the drivers of cards by name."""

@@ -28,6 +28,7 @@ from scheduler.kube import slices
 from scheduler.kube.bind.binder import Binder
 from scheduler.kube.device_maps import DeviceMapHands
 from scheduler.kube.evict.evictor import Evictor
+from scheduler.kube.foreign import ForeignWrites
 from scheduler.kube.inbox import Inbox
 from scheduler.kube.jobs.hands import JobHands
 from scheduler.kube.queues.hands import QueueHands
@@ -54,6 +55,7 @@ class Hands(NamedTuple):
     jobs: JobHands | None = None
     kai: KaiHands | None = None
     device_maps: DeviceMapHands | None = None
+    foreign: ForeignWrites | None = None
 
 
 class _Decided(NamedTuple):
@@ -86,7 +88,15 @@ class Loop:
         recorder: Recorder | None = None,
     ) -> None:
         self._engine, self._inbox = inbox.engine, inbox
-        self._binder, self._evictor, self._queues, self._jobs, self._kai, self._device_maps = hands
+        (
+            self._binder,
+            self._evictor,
+            self._queues,
+            self._jobs,
+            self._kai,
+            self._device_maps,
+            self._foreign,
+        ) = hands
         self._is_leading = is_leading
         self._reporter, self._tally, self._policy_status = reporter, tally, policy_status
         self._recorder = recorder
@@ -198,6 +208,8 @@ class Loop:
             self._kai.hear(event, noted)
         if self._device_maps is not None:
             self._device_maps.hear(noted)
+        if self._foreign is not None:
+            self._foreign.hear(event)
         self._tell_binder(event)
 
     def _tell_binder(self, event: Event) -> None:

@@ -9,7 +9,9 @@ from dataclasses import replace
 from functools import partial
 from importlib import metadata
 
+from scheduler.api.selectors import NOTHING
 from scheduler.devices.admission.steps import ClusterFacts
+from scheduler.devices.table import find_foreign
 from scheduler.engine.engine import Engine
 from scheduler.engine.questions.waiting import IsParked
 from scheduler.kube import rights, wall_clock
@@ -21,6 +23,7 @@ from scheduler.kube.bind.volumes import VolumeClaims
 from scheduler.kube.client import ApiClient
 from scheduler.kube.device_maps import DeviceMapHands
 from scheduler.kube.evict.evictor import Evictor, EvictPermit
+from scheduler.kube.foreign import ForeignTies, ForeignWrites
 from scheduler.kube.inbox import Inbox
 from scheduler.kube.jobs.hands import JobHands
 from scheduler.kube.jobs.ties import JobTies
@@ -113,7 +116,11 @@ class Parts:
         self.policy_status = PolicyStatus(api, is_leading=self.is_deciding)
         self.lease = self._make_lease(side_api, lease_clock)
         fence = Fence(api, identity=options.identity)
-        self.binder = self._make_binder(fence)
+        node_lock = NodeLock(
+            api, schedulers=config.scheduler_names, timeout_seconds=config.lock_timeout_seconds
+        )
+        self.binder = self._make_binder(fence, node_lock)
+        self.foreign = self._make_foreign(node_lock) if find_foreign(config) != NOTHING else None
         self.evictor = Evictor(
             api,
             EvictPermit(self.lease.get_present_term, self.binder.withdraw_bind),
@@ -135,7 +142,15 @@ class Parts:
         self.kai = self._make_kai(clock) if has_kai else None
         self.loop = Loop(
             self.inbox,
-            Hands(self.binder, self.evictor, self.queues, self.jobs, self.kai, self.device_maps),
+            Hands(
+                self.binder,
+                self.evictor,
+                self.queues,
+                self.jobs,
+                self.kai,
+                self.device_maps,
+                self.foreign,
+            ),
             is_leading=self.is_deciding,
             reporter=self.reporter,
             tally=self._tally,
@@ -194,26 +209,32 @@ class Parts:
             clock=clock,
         )
 
-    def _make_binder(self, fence: Fence) -> Binder:
+    def _make_foreign(self, node_lock: NodeLock) -> ForeignWrites:
+        ties = ForeignTies(
+            self.engine,
+            self.reporter,
+            self.is_deciding,
+            node_lock.has_written,
+            self._tally.note_foreign,
+        )
+        return ForeignWrites(self.api, ties, self.options.config.scheduler_names)
+
+    def _make_binder(self, fence: Fence, node_lock: NodeLock) -> Binder:
         config = self.options.config
-        seconds = config.lock_timeout_seconds
         return Binder(
             BindWriters(
                 Binding(self.api, fence, self._lookups.get_version, self._lookups.get_drivers),
-                (
-                    VolumeClaims(self.api, self._lookups.make_volume_lookups()),
-                    NodeLock(self.api, schedulers=config.scheduler_names, timeout_seconds=seconds),
-                ),
+                (VolumeClaims(self.api, self._lookups.make_volume_lookups()), node_lock),
             ),
             Permit(
                 self.lease.get_present_term,
                 self._lookups.find_objection,
                 self.reporter.quiet_pod,
                 self._lookups.get_drivers,
+                self._lookups.find_place,
             ),
             self._tally.note_report,
             in_flight=config.binds_in_flight,
-            allocate_timeout=seconds,
         )
 
     def _make_queues(self, clock: Callable[[], float]) -> QueueHands:
@@ -294,6 +315,8 @@ class Parts:
         """Do what comes before the first decision of a term."""
         self.loop.mistakes.report_all()
         self.device_maps.report_all()
+        if self.foreign is not None:
+            self.foreign.begin_term()
         if self.queues is not None:
             self.queues.begin_term(is_listed=self.leading.is_listed_in_term())
         if self.kai is not None:

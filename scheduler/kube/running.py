@@ -85,6 +85,8 @@ class RunningParts:
             heap.trim_forever(),
         ):
             self._tasks.start(work)
+        if parts.foreign is not None:
+            self._tasks.start(parts.foreign.run())
         if parts.queues is not None:
             self._tasks.start(parts.queues.run())
         if parts.jobs is not None:

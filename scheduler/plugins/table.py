@@ -35,6 +35,7 @@ from scheduler.plugins.contract import (
 )
 from scheduler.plugins.rules import (
     card_wishes,
+    foreign_devices,
     gpu_cards,
     gpu_nodes,
     image_locality,
@@ -79,6 +80,7 @@ RULES: tuple[Rule, ...] = (
     pod_affinity.RULE,
     node_declared_features.RULE,
     # Evaluated after all filters of kube-scheduler's, as its extenders are.
+    foreign_devices.RULE,
     gpu_cards.RULE,
     card_wishes.BY_CARD,
     card_wishes.TYPE_UNKNOWN,

@@ -75,6 +75,11 @@ class DemandShape(NamedTuple):
         return ()
 
     @property
+    def families(self) -> tuple[str, ...]:
+        """The resource by which the pod asks devices."""
+        return (self.family,) if self.family else ()
+
+    @property
     def card_wishes(self) -> None:
         """The demand does not remember which unreported cards a pod wants: a node may report them tomorrow."""
 

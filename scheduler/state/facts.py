@@ -33,15 +33,18 @@ def read_facts(node: wire.Node, devices: Devices) -> NodeFacts:
             driver.list_cards(readings[number].words)
     except BadInput as error:
         problem = error.mistake
+    labels = node.metadata.labels or {}
+    taints = tuple(sorted((t.key, t.value, t.effect) for t in node.spec.taints or ()))
     return NodeFacts(
         name=node.metadata.name,
         uid=node.metadata.uid,
-        labels=node.metadata.labels or {},
-        taints=tuple(sorted((t.key, t.value, t.effect) for t in node.spec.taints or ())),
+        labels=labels,
+        taints=taints,
         unschedulable=node.spec.unschedulable,
         allocatable=tuple(sorted((resource, n) for resource, n in allocatable if n)),
         devices=tuple(readings),
         images=images.list_images(node.status),
         features=tuple(sorted(set(node.status.declared_features or ()))),
         problem=problem,
+        foreign=devices.is_foreign(labels, taints),
     )

@@ -49,6 +49,7 @@ class NodeFacts(NamedTuple):
         images: (name, bytes) of every container image there, sorted.
         features: the features that its kubelet declares, sorted.
         problem: what is malformed on the node, None when nothing is; such a node is left out.
+        foreign: another scheduler allocates the node's devices.
     """
 
     name: str
@@ -61,6 +62,7 @@ class NodeFacts(NamedTuple):
     images: tuple[Image, ...]
     features: tuple[str, ...]
     problem: Mistake | None
+    foreign: bool = False
 
 
 class NodeChange(NamedTuple):
@@ -85,6 +87,7 @@ class NodeTable:
             node.
         n_signed: [drivers] number of such nodes.
         silent: [N] whether the device plugin of the node does not answer.
+        foreign: [N] whether another scheduler allocates the node's devices.
         devices, pools: the drivers and families of devices, and the pools of the nodes.
         ranks_are_stale: nodes came or went since nodes were ranked.
         label_keys_version: rises when nodes have a label that none had before, or lose the last one of its name.
@@ -120,6 +123,7 @@ class NodeTable:
         self.was_signed: c.Flags = np.zeros((n_drivers, 0), np.bool_)
         self.n_signed = [0] * n_drivers
         self.silent: c.Flags = np.zeros(0, np.bool_)
+        self.foreign: c.Flags = np.zeros(0, np.bool_)
         self.columns = _make_columns(0, self._n_always + _MORE_RESOURCES, pools.columns)
         self._grow_rows(c.BLOCK)
 
@@ -182,12 +186,8 @@ class NodeTable:
         self.images.change_images(row, gone.images if gone else (), ())
         self.facts[row] = None
         nodes = self.columns
-        for column in (
-            nodes.valid,
-            nodes.has_gpu,
-            self.unschedulable,
-            self.silent,
-        ):
+        flags = nodes.valid, nodes.has_gpu, self.unschedulable, self.silent, self.foreign
+        for column in flags:
             column[row] = False
         for figures in (
             nodes.rank,
@@ -230,6 +230,7 @@ class NodeTable:
                 nodes.allocatable[self.resources.find(resource), row] = n
         nodes.valid[row] = not facts.problem
         self.unschedulable[row] = facts.unschedulable
+        self.foreign[row] = facts.foreign
         same = old is not None and old.uid == facts.uid
         for driver, told in enumerate(facts.devices):
             was_signed = same and bool(self.was_signed[driver, row])
@@ -363,6 +364,7 @@ class NodeTable:
         self.feature_set = np.pad(self.feature_set, (0, capacity - n))
         self.was_signed = np.pad(self.was_signed, ((0, 0), (0, capacity - n)))
         self.silent = np.pad(self.silent, (0, capacity - n))
+        self.foreign = np.pad(self.foreign, (0, capacity - n))
         for key, column in self._label_columns.items():
             self._label_columns[key] = np.pad(column, (0, capacity - n), constant_values=ABSENT)
         self._no_label = np.full(capacity, ABSENT, np.int64)

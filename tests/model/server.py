@@ -43,6 +43,7 @@ class Server:
         log: all changes, oldest first.
         compacted: no watch can start from a version before this.
         on_change: called after every change.
+        on_event: called with every event that is written; none is kept.
         admit: asked before every request, by method and path; raises ``Refused`` as a webhook would.
     """
 
@@ -52,6 +53,7 @@ class Server:
         self.objects: dict[Key, Json] = {}
         self.log: list[Change] = []
         self.on_change: list[Callable[[Change], None]] = []
+        self.on_event: list[Callable[[Json], None]] = []
         self.admit: Callable[[str, str], None] = lambda _method, _path: None
         self._serial = 0
         # By its token the version of a list and what of it is still to come.
@@ -151,6 +153,8 @@ class Server:
                 found = self._pod((method, *rest), namespace, name, sent)
             case "POST", ["apis", "events.k8s.io", "v1", "namespaces", _, "events"]:
                 found = sent
+                for hear in self.on_event:
+                    hear(sent)
             case _, ["apis", "coordination.k8s.io", "v1", "namespaces", namespace, "leases", *rest]:
                 found = self._lease(method, namespace, rest, sent)
             case _:

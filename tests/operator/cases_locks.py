@@ -82,12 +82,49 @@ async def a_lock_whose_pod_is_done_is_taken_over(world: World) -> None:
     await world.bound("p")
 
 
-async def a_lock_older_than_five_minutes_is_taken_over(world: World) -> None:
-    await world.create(nodes.make_gpu_node("g0"))
-    await bind_for_another(world, "foreign", "g0")
+async def an_old_lock_of_a_pod_without_a_node_is_taken_over(world: World) -> None:
+    """Its scheduler died between lock and bind: nothing but age shows that."""
+    await world.create(nodes.make_gpu_node("g0"), vgpu("foreign", schedulerName="another"))
     await world.annotate(f"{NODES}/g0", _lock("foreign", age_seconds=301))
     await world.create(vgpu("p"))
     await world.bound("p")
+
+
+async def a_lock_is_kept_however_old_it_is_until_its_pod_starts(world: World) -> None:
+    """A plugin that wakes up would give the pod that it finds in the lock to the one that it has to serve."""
+    await world.create(nodes.make_gpu_node("g0"))
+    await bind_for_another(world, "foreign", "g0")
+    lock = _lock("foreign", age_seconds=86_400)
+    await world.annotate(f"{NODES}/g0", lock)
+    await world.create(vgpu("p"))
+    await world.settle()
+    assert "nodeName" not in (await world.pod("p"))["spec"]
+    assert (await world.node("g0"))["metadata"]["annotations"][audit.LOCK] == lock[audit.LOCK]
+    await world.call("PATCH", f"{PODS}/foreign/status", {"status": {"phase": "Running"}})
+    await world.bound("p")
+
+
+async def a_lock_of_a_pod_on_another_node_is_taken_over(world: World) -> None:
+    """What a leader sent that was cut off may land when its pod has gone elsewhere."""
+    await world.create(nodes.make_gpu_node("g0"), nodes.make_gpu_node("g1"))
+    await bind_for_another(world, "foreign", "g1")
+    await world.annotate(f"{NODES}/g0", _lock("foreign"))
+    await world.create(vgpu("p", nodeSelector={"kubernetes.io/hostname": "g0"}))
+    assert await world.bound("p") == ["g0"]
+
+
+async def pods_take_their_turns_by_priority_whenever_they_came(world: World) -> None:
+    """The order is that of the queue, and the same after a restart, see tests/virtual/test_node_locks.py."""
+    await create_classes(world)
+    await world.create(nodes.make_gpu_node("g0"), vgpu("holder", mem=1000))
+    await world.bound("holder")
+    await world.create(vgpu("low", mem=1000, priorityClassName="low"))
+    await world.settle()
+    await world.create(vgpu("high", mem=1000, priorityClassName="high"))
+    await world.settle()
+    await world.delete(f"{PODS}/holder")
+    assert await world.bound("high") == ["g0"]
+    assert "nodeName" not in (await world.pod("low"))["spec"]
 
 
 async def a_lock_that_nobody_can_read_is_taken_over(world: World) -> None:
@@ -156,16 +193,45 @@ async def pods_behind_a_silent_plugin_move_to_a_node_with_room(world: World) -> 
             await world.refused(name, "the device plugin of node g0 does not answer")
 
 
+async def nodes_move_from_another_scheduler_one_by_one(world: World) -> None:
+    """On its nodes ours gets no cards; what it does on ours is told on the node, once."""
+    config = world.server.folder / "node-by-node.yaml"
+    config.write_text("hamiSchedulerNodes: scheduler=hami\n")
+    await world.create(nodes.make_gpu_node("g0"), nodes.make_gpu_node("g1"))
+    await world.call("PATCH", f"{NODES}/g0", {"metadata": {"labels": {"scheduler": "hami"}}})
+    async with world.agents():
+        await world.start_operator(args=["--config", str(config)])
+        await bind_for_another(world, "at-home", "g0")
+        there = {"kubernetes.io/hostname": "g0"}
+        await world.create(vgpu("anywhere"), vgpu("there", nodeSelector=there))
+        assert await world.bound("anywhere") == ["g1"]
+        await world.refused("there", "1 node(s) had devices that another scheduler allocates")
+        for name in ("guest", "another-guest"):
+            await bind_for_another(world, name, "g1")
+        (event,) = await world.wait_until(lambda: world.events("ForeignAllocation", "g1"))
+        assert "scheduler hami-scheduler" in event["note"]
+        await world.call("PATCH", f"{NODES}/g0", {"metadata": {"labels": {"scheduler": None}}})
+        assert await world.bound("there") == ["g0"]
+        assert len(await world.events("ForeignAllocation", "g1")) == 1
+        assert not await world.events("ForeignAllocation", "g0")
+
+
 ALL = (
     a_lock_of_another_schedulers_pod_is_waited_for,
     a_pod_that_waits_for_a_lock_is_taken_back_for_one_of_higher_priority,
     a_lock_whose_pod_is_gone_is_taken_over,
     a_lock_whose_pod_is_done_is_taken_over,
-    a_lock_older_than_five_minutes_is_taken_over,
+    an_old_lock_of_a_pod_without_a_node_is_taken_over,
+    a_lock_is_kept_however_old_it_is_until_its_pod_starts,
+    a_lock_of_a_pod_on_another_node_is_taken_over,
+    pods_take_their_turns_by_priority_whenever_they_came,
     a_lock_that_nobody_can_read_is_taken_over,
     a_pod_deleted_while_its_plugin_is_silent_frees_the_node,
     a_silent_plugin_stops_its_own_node_only,
     a_pod_whose_node_is_cordoned_before_its_turn_goes_elsewhere,
 )
 # These start operators of their own.
-ALONE = (pods_behind_a_silent_plugin_move_to_a_node_with_room,)
+ALONE = (
+    pods_behind_a_silent_plugin_move_to_a_node_with_room,
+    nodes_move_from_another_scheduler_one_by_one,
+)

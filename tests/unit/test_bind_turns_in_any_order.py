@@ -8,13 +8,15 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from scheduler.api.door.events import PluginSilent
-from scheduler.kube.bind.jobs import GiveBack, Job, Start
-from scheduler.kube.bind.moves import MOVES, Event
+from scheduler.kube.bind.jobs import FIRST, GiveBack, Job, Start
+from scheduler.kube.bind.moves import MOVES, Event, State
 from scheduler.kube.bind.turns import Effect, Turns
 from tests import slices
-from tests.unit.turns_jobs import ALLOCATE, SILENCE, job
+from tests.unit.turns_jobs import DAY, SILENCE, job
 
 NODES = ("a", "b")
+# By node, a pod of a process before on it.
+HOLDERS = {"a": "holder of a", "b": "holder of b"}
 
 
 @dataclass
@@ -33,7 +35,7 @@ class AnyOrder(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.turns = Turns(ALLOCATE)
+        self.turns = Turns()
         self.now = 0.0
         self.jobs: list[Job] = []
         self.ends: dict[Job, int] = defaultdict(int)
@@ -55,7 +57,9 @@ class AnyOrder(RuleBasedStateMachine):
                 case Start(started):
                     assert started.node not in self.held, "two pods between lock and answer"
                     assert started.node not in self.silent, "a job for a silent node"
-                    assert self.queue[started.node].pop(0) is started, "out of order"
+                    queue = self.queue[started.node]
+                    assert queue.pop(0) is started, "out of order"
+                    assert all(started.place <= one.place for one in queue), "not the first"
                     assert self.now >= self.retry_at.pop(started.node, 0.0), "tried again too soon"
                     self.held[started.node] = Occupied(started)
                 case GiveBack(given, why):
@@ -72,12 +76,24 @@ class AnyOrder(RuleBasedStateMachine):
 
     # What happens.
 
-    @rule(node=st.sampled_from(NODES))
-    def submit(self, node: str) -> None:
-        one = job(str(len(self.jobs)), node)
+    @rule()
+    def begin_turns(self) -> None:
+        self.heed(self.turns.begin_turns())
+        free = [node for node, queue in self.queue.items() if queue and node not in self.held]
+        assert all(node in self.retry_at or self.is_releasing(node) for node in free)
+
+    def is_releasing(self, node: str) -> bool:
+        return self.turns._turns[node].state in {State.BUSY, State.RELEASING}
+
+    @rule(node=st.sampled_from(NODES), urgency=st.integers(0, 2), begins=st.booleans())
+    def submit(self, node: str, urgency: int, *, begins: bool) -> None:
+        one = job(str(len(self.jobs)), node, place=(-float(urgency), *FIRST[1:]))
         self.jobs.append(one)
-        self.queue[node].append(one)
+        queue = self.queue[node]
+        queue.insert(sum(other.place <= one.place for other in queue), one)
         self.heed(self.turns.add_job(one))
+        if begins:
+            self.begin_turns()
 
     def at_work(self) -> list[Occupied]:
         return [one for one in self.held.values() if not one.is_bound]
@@ -90,17 +106,32 @@ class AnyOrder(RuleBasedStateMachine):
             self.heed(self.turns.note_taken(one.job))
 
     @precondition(lambda self: self.at_work())
-    @rule(data=st.data())
-    def finds_the_lock_taken(self, data: st.DataObject) -> None:
+    @rule(data=st.data(), is_on_node=st.booleans())
+    def finds_the_lock_taken(self, data: st.DataObject, *, is_on_node: bool) -> None:
         one = data.draw(st.sampled_from(self.at_work())).job
         if MOVES[self.turns._turns[one.node].state].get(Event.CONTENDED):
-            self.contend(one)
+            self.contend(one, HOLDERS[one.node] if is_on_node else "")
 
-    def contend(self, one: Job) -> None:
+    def contend(self, one: Job, holder: str = "") -> None:
         self.leave(one.node)
-        self.queue[one.node].insert(0, one)
+        queue = self.queue[one.node]
+        queue.insert(sum(other.place < one.place for other in queue), one)
         self.retry_at[one.node] = self.now + 1.0
-        self.heed(self.turns.note_contended(one, self.now))
+        self.heed(self.turns.note_contended(one, self.now, holder))
+        assert not holder or holder in self.turns.list_pods()
+
+    @rule(node=st.sampled_from(NODES), is_answer=st.booleans())
+    def a_holder_is_served_or_gone(self, node: str, *, is_answer: bool) -> None:
+        uid = HOLDERS[node]
+        is_listened_for = uid in self.turns.list_pods()
+        if is_answer:
+            self.heed(self.turns.note_answer(uid, node, self.now))
+        else:
+            if is_listened_for:
+                self.retry_at.pop(node, None)
+            self.heed(self.turns.note_pod_gone(uid))
+            assert not (is_listened_for and self.queue[node] and node not in self.held)
+        assert not (is_listened_for and node in self.silent)
 
     @precondition(lambda self: self.at_work())
     @rule(data=st.data())
@@ -114,7 +145,7 @@ class AnyOrder(RuleBasedStateMachine):
 
     def bind(self, one: Occupied) -> None:
         one.is_bound, one.bound_at = True, self.now
-        one.until = self.now + (1.0 if one.answered else ALLOCATE)
+        one.until = self.now + 1.0 if one.answered else float("inf")
         self.ends[one.job] += 1
         self.heed(self.turns.note_bound(one.job, self.now))
 
@@ -194,7 +225,8 @@ class AnyOrder(RuleBasedStateMachine):
 
     @invariant()
     def whose_turn_it_is_is_known(self) -> None:
-        assert set(self.turns.list_pods()) == {one.job.uid for one in self.held.values()}
+        known = set(self.turns.list_pods()) - set(HOLDERS.values())
+        assert known == {one.job.uid for one in self.held.values()}
 
     @invariant()
     def jobs_end_once(self) -> None:
@@ -202,6 +234,7 @@ class AnyOrder(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         """Nothing waits for ever, even where every lock is always taken."""
+        self.begin_turns()
         for _ in range(3 * len(self.jobs) + 80):
             for one in self.at_work():
                 state = self.turns._turns[one.job.node].state
@@ -209,9 +242,14 @@ class AnyOrder(RuleBasedStateMachine):
                     self.contend(one.job)
                 else:
                     self.bind(one)
-            self.time_passes(1.0 if self.contends else ALLOCATE)
-        self.time_passes(ALLOCATE)
+            self.time_passes(1.0 if self.contends else DAY)
+        self.time_passes(DAY)
         assert all(self.ends[one] == 1 for one in self.jobs)
+        # Only a pod that is not served holds a node for ever.
+        assert self.held.keys() <= self.turns.list_nodes()
+        for held in list(self.held.values()):
+            self.leave(held.job.node)
+            self.heed(self.turns.note_pod_gone(held.job.uid))
         assert self.turns.list_nodes() == set()
 
 

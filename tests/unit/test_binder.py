@@ -87,7 +87,6 @@ async def binder(
         Permit(term, lambda _: "", quiet),
         reported.append,
         in_flight=in_flight,
-        allocate_timeout=300.0,
     )
     running = asyncio.create_task(made.run())
     try:

@@ -117,6 +117,8 @@ async def test_a_stop_gives_back_what_waits_and_finishes_what_is_under_way() -> 
     server = Server()
     async with binder(server) as (made, reported):
         submit(made, "p", "q")
+        # Turns begin when all that was decided together is queued.
+        await asyncio.sleep(0)
         await made.drain(1.0)
         assert made.backlog == 0
     assert reported == [

@@ -10,7 +10,7 @@ from scheduler.api import names
 from scheduler.api.cards import Grant
 from scheduler.api.door.decisions import Bind
 from scheduler.errors import ApiError
-from scheduler.kube.bind.jobs import Done, Job
+from scheduler.kube.bind.jobs import Answer, Contended, Done, Job
 from scheduler.kube.bind.node_lock import NodeLock
 from tests import make
 
@@ -46,9 +46,9 @@ class Api:
         return b""
 
 
-def job(*drivers: str) -> Job:
-    """The pod ``p`` on its way to the node ``n``, with devices of some drivers."""
-    pod = make.cluster().see_pod(make.pod(name="p"))
+def job(*drivers: str, name: str = "p") -> Job:
+    """A pod on its way to the node ``n``, with devices of some drivers."""
+    pod = make.cluster().see_pod(make.pod(name=name))
     assert pod is not None
     grants = tuple(Grant(driver, ((),)) for driver in drivers or ("HAMi",))
     return Job(Bind(pod.uid, "n", grants), pod, 1, 0.0)
@@ -57,8 +57,14 @@ def job(*drivers: str) -> Job:
 async def take(
     api: Api, *, may_write: bool = True, schedulers: tuple[str, ...] = ("ours",)
 ) -> bool:
+    return await answer(api, may_write=may_write, schedulers=schedulers) == Done()
+
+
+async def answer(
+    api: Api, *, may_write: bool = True, schedulers: tuple[str, ...] = ("ours",)
+) -> Answer:
     lock = NodeLock(api, schedulers=schedulers, timeout_seconds=300.0)  # type: ignore[arg-type]
-    return await lock.take(job(), lambda: may_write) == Done()
+    return await lock.take(job(), lambda: may_write)
 
 
 def dated(text: str | None) -> str | None:
@@ -71,10 +77,31 @@ def _ago(match: re.Match[str]) -> str:
     return since.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-RUNS = {
-    "spec": {"nodeName": "n", "schedulerName": "other"},
-    "metadata": {},
-    "status": {"phase": "Running"},
+def found(
+    node: str = "", *, phase: str = "Pending", answer: str = "", uid: str = "u", by: str = "other"
+) -> dict[str, Any]:
+    """A pod as the API server has it."""
+    notes = {names.HAMI_BIND_PHASE: answer} if answer else {}
+    return {
+        "spec": {"nodeName": node, "schedulerName": by} if node else {"schedulerName": by},
+        "metadata": {"uid": uid, "annotations": notes},
+        "status": {"phase": phase},
+    }
+
+
+PODS = {
+    "waits": found("n"),
+    "allocating": found("n", answer="allocating"),
+    "unbound": found(),
+    "unbound-with-words": found(answer="success"),
+    "runs": found("n", phase="Running", answer="allocating"),
+    "succeeded": found("n", phase="Succeeded"),
+    "failed": found("n", phase="Failed"),
+    "served": found("n", answer="success"),
+    "refused": found("n", answer="failed"),
+    "elsewhere": found("m", answer="allocating"),
+    "ours": found(by="ours"),
+    "ours-bound": found("n", by="ours"),
 }
 
 
@@ -83,22 +110,62 @@ RUNS = {
     [
         None, "", "soon", ",", "0001-01-01T00:00:00", "0001-01-01,default,x", "9999-12-31T23:59:59",
         "<1>,default,", "<1>,default,x?limit=1", "<1>,../..,x", "<1>,default,gone",
-        "<301>,default,runs", "<-400>,default,runs", "<301>", "1e400", "2026-13-01T00:00:00Z",
+        "<301>", "1e400", "2026-13-01T00:00:00Z", "<-400>", "<1>,default,p",
+        *(f"<1>,default,{name}" for name in ("runs", "succeeded", "failed", "served", "refused", "elsewhere", "ours")),
+        # Age counts for the lock of an unbound pod of another scheduler alone.
+        "<301>,default,unbound", "<-400>,default,unbound", "soon,default,unbound", "<301>,default,unbound-with-words",
     ],
 )  # fmt: skip
 async def test_a_lock_that_names_no_pod_at_work_is_taken_over(text: str | None) -> None:
-    api = Api(dated(text), {("default", "runs"): RUNS})
+    api = Api(dated(text), {("default", name): pod for name, pod in PODS.items()})
     assert await take(api)
     held = api.node["metadata"]["annotations"][names.HAMI_LOCK]
     assert held.endswith(",default,p")
 
 
-@pytest.mark.parametrize("text", ["<1>,default,runs", "<1>", "<-1>"])
-async def test_a_lock_at_work_is_left_alone(text: str) -> None:
+@pytest.mark.parametrize(
+    ("text", "holder"),
+    [
+        ("<1>", ""),
+        ("<-1>", ""),
+        ("<299>,default,unbound", ""),
+        ("<1>,default,unbound-with-words", ""),
+        # However old it is, the plugin still has to serve the pod.
+        *(
+            (f"{since},default,{name}", "u")
+            for since in ("<1>", "<86400>", "<-400>", "soon")
+            for name in ("waits", "allocating", "ours-bound")
+        ),
+    ],
+)
+async def test_a_lock_at_work_is_left_alone(text: str, holder: str) -> None:
     text = dated(text) or ""
-    api = Api(text, {("default", "runs"): RUNS})
-    assert not await take(api)
+    api = Api(text, {("default", name): pod for name, pod in PODS.items()})
+    assert await answer(api) == Contended(text, holder)
     assert api.node["metadata"]["annotations"] == {names.HAMI_LOCK: text}
+
+
+@pytest.mark.parametrize(
+    ("after", "taken"),
+    [
+        (found(uid="another"), True),
+        # The plugin finds its pod by the name, so it would serve this one.
+        (found("n", uid="another"), False),
+        (found(uid="default/q"), False),
+    ],
+)
+async def test_a_lock_that_was_written_for_an_earlier_pod_of_the_name_is_no_lock_of_a_later_one(
+    after: dict[str, Any], *, taken: bool
+) -> None:
+    api = Api(None)
+    lock = NodeLock(api, schedulers=("ours",), timeout_seconds=300.0)  # type: ignore[arg-type]
+    before = job(name="q")
+    assert await lock.take(before, lambda: True) == Done()
+    api.pods["default", "q"] = after
+    assert (await lock.take(job(), lambda: True) == Done()) == taken
+    # Another process does not know for which pod it was.
+    api.node["metadata"]["annotations"] = {names.HAMI_LOCK: dated("<1>,default,q")}
+    assert not await take(api)
 
 
 async def test_who_leads_no_more_takes_no_lock() -> None:
@@ -112,8 +179,7 @@ async def test_a_lock_of_a_pod_without_a_node_is_taken_over_from_any_of_our_own_
     schedulers: tuple[str, ...], *, taken: bool
 ) -> None:
     """Its leader died between lock and bind; another scheduler's may be about to bind it."""
-    waits = {"spec": {"schedulerName": "ours"}, "metadata": {}}
-    api = Api(dated("<1>,default,waits"), {("default", "waits"): waits})
+    api = Api(dated("<1>,default,ours"), {("default", "ours"): PODS["ours"]})
     assert await take(api, schedulers=schedulers) == taken
 
 

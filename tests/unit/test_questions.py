@@ -101,6 +101,7 @@ from scheduler.engine.questions.volumes import KnownClaim, KnownVolume, MovedDri
 from scheduler.engine.questions.waiting import (
     AllGroups,
     IsParked,
+    LastingPlace,
     ObjectsOf,
     Queue,
     QueueCounts,
@@ -258,6 +259,8 @@ def list_questions(engine: Engine, rng: random.Random) -> list[Question[Any]]:
         IsParked(uid), WaitOf(uid), TriedInVain(uids), Queue(), QueueCounts(), WaitsByNamespace(),
         WhatWaits(), AllGroups(), ObjectsOf(GroupKey("PodGroup.scheduling.k8s.io", "default", "gang")),
     ]  # fmt: skip
+    if uid in pods:
+        found.append(LastingPlace(uid))
     if node in nodes[:-1]:
         found += [
             DriverNotices(node),

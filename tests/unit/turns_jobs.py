@@ -2,15 +2,16 @@
 
 from scheduler.api.cards import Grant
 from scheduler.api.door.decisions import Bind
-from scheduler.kube.bind.jobs import Job
+from scheduler.engine.questions.waiting import Place
+from scheduler.kube.bind.jobs import FIRST, Job
 from tests import make
 
-# How long a plugin has for a pod, and after how long without an answer it is silent.
-ALLOCATE = 300.0
+# After how long without an answer a plugin is silent, and a time after which no clock matters.
 SILENCE = 20.0
+DAY = 86400.0
 POD = make.cluster().see_pod(make.pod(name="p"))
 
 
-def job(uid: str, node: str = "a") -> Job:
+def job(uid: str, node: str = "a", *, place: Place = FIRST) -> Job:
     assert POD is not None
-    return Job(Bind(uid, node, (Grant("HAMi", ((),)),)), POD, 1, 0.0)
+    return Job(Bind(uid, node, (Grant("HAMi", ((),)),)), POD, 1, 0.0, place=place)

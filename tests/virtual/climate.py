@@ -48,6 +48,7 @@ class Climate:
         churn_seconds: mean time between pods that come.
         life_seconds: mean time that a pod keeps its cards.
         pause_seconds: a pause lasts at most that long.
+        foreign_nodes: which nodes another scheduler allocates on, as the setting says.
         has_lease: whether replicas are led by a lease; without one there may be one replica only.
         plugin: how often the device plugin answers success and failure; else it never does.
     """
@@ -68,6 +69,7 @@ class Climate:
     plugin_seconds: float
     lock_timeout_seconds: float
     has_lease: bool = True
+    foreign_nodes: str = ""
 
 
 def of(rng: random.Random) -> Climate:

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from scheduler.api import wire
+from scheduler.api import names, wire
 from scheduler.config import Config
 from scheduler.cycle.schedule import Cycle
 from scheduler.devices import table as devices
@@ -27,7 +27,45 @@ def violations(server: Server, change: Change) -> list[str]:
     node = server.find("nodes", "", name)
     if node is None:
         return [f"{body['metadata']['name']} is bound to {name}, which is not there"]
-    return allocation.violations([node], unfinished(server))
+    return allocation.violations([node], unfinished(server)) + _mistaken(server, change, node)
+
+
+def _mistaken(server: Server, change: Change, node: Json) -> list[str]:
+    """What would make a plugin that wakes up late take one pod for another: it finds its pod by the node's lock."""
+    lock = _lock(node)
+    name = node["metadata"]["name"]
+    if change.kind == "nodes":
+        before = _lock(change.before) if change.before else ""
+        if not lock or lock == before:
+            return []
+        return [
+            f"{name} is locked with {lock} while {pod['metadata']['name']} is not served"
+            for pod in server.of_kind("pods")
+            if is_unserved(pod, name) and not lock.endswith(f",default,{pod['metadata']['name']}")
+        ]
+    body, before_it = change.after, change.before
+    assert body is not None
+    is_new = before_it is not None and not before_it["spec"].get("nodeName")
+    if not (is_new and is_unserved(body, name)):
+        return []
+    pod = body["metadata"]["name"]
+    return [] if lock.endswith(f",default,{pod}") else [f"{pod} is bound, and {name} has {lock!r}"]
+
+
+def _lock(node: Json) -> str:
+    return str((node["metadata"].get("annotations") or {}).get(names.HAMI_LOCK, ""))
+
+
+def is_unserved(pod: Json, node: str = "") -> bool:
+    """Whether a pod with cards is on a node, on ``node`` if it is given, and its plugin still has to serve it."""
+    notes = pod["metadata"].get("annotations") or {}
+    on = pod["spec"].get("nodeName")
+    return (
+        bool(on)
+        and node in {"", on}
+        and notes.get(names.HAMI_BIND_PHASE) == "allocating"
+        and pod["status"].get("phase", "Pending") == "Pending"
+    )
 
 
 def unfinished(server: Server) -> list[Json]:
@@ -37,9 +75,7 @@ def unfinished(server: Server) -> list[Json]:
 
 def restless(server: Server, config: Config) -> list[str]:
     """Pods that fit by a fresh look at the server's truth, or were not told why they wait."""
-    cluster = Cluster(
-        config.scheduler_names, devices.make_devices(config.hami_node_label), config.pod_limits
-    )
+    cluster = Cluster(config.scheduler_names, devices.read_devices(config), config.pod_limits)
     for node in server.of_kind("nodes"):
         cluster.see_node(msgspec.convert(node, wire.Node))
     pods = unfinished(server)

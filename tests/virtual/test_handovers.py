@@ -58,6 +58,7 @@ def test_a_leader_of_before_whose_read_of_the_lock_was_slow_leaves_its_successor
     assert world.n_bound == 1
     assert_given_up(world, leader)
     assert len(locks) == 1, world.report(locks)
+    world.settle()
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -82,6 +83,7 @@ def test_a_leader_that_slept_in_its_lock_does_not_release_its_successors(
     assert world.n_bound == 1
     assert_given_up(world, leader)
     assert len(locks) == 2, world.report(locks)
+    world.settle()
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -287,7 +289,6 @@ def assert_given_up(world: World, replica: Replica) -> None:
     assert world.leader() is not replica
     world.run(8.0)
     assert binder.backlog == 0, world.report(["it was not given up"])
-    world.settle()
 
 
 def node_of(world: World, pod: Json) -> str | None:

@@ -46,9 +46,7 @@ def test_when_it_answers_again_its_node_takes_pods_again(make_world: Make, seed:
     world.run(5.0)
     world.create("no-cores", count=4)
     world.run(65.0)
-    for pod in world.server.of_kind("pods"):
-        if node := pod["spec"].get("nodeName"):
-            world._allocated(pod["metadata"]["name"], node, ok=True)
+    world.plugins_answer()
     world.settle()
     assert len(nodes_of(world)) == 4
 

@@ -46,7 +46,10 @@ class World:
         self.clock = Clock(rng)
         self.server = Server()
         self.network = Network(self.clock, self.server, rng, self.climate.calm, self.say)
-        self.config = Config(lock_timeout_seconds=self.climate.lock_timeout_seconds)
+        self.config = Config(
+            lock_timeout_seconds=self.climate.lock_timeout_seconds,
+            hami_scheduler_nodes=self.climate.foreign_nodes,
+        )
         self.replicas: list[Replica] = []
         # All that there ever were.
         self.recorded: list[Replica] = []
@@ -83,13 +86,17 @@ class World:
         self.run(seconds)
 
     def settle(self) -> None:
-        """Stop the faults, and see that everyone comes to rest with every pod placed or told why."""
+        """Stop the faults, and see that everyone comes to rest with every pod placed or told why.
+
+        Plugins that were silent answer now: a pod that nobody serves holds its node for ever.
+        """
         self.say("faults stop")
         self.network.faults = Faults()
         self.is_calm = True
         self.clock.slowness = 0.0
         for replica in self.replicas:
             replica.process.paused_until = 0.0
+        self.plugins_answer()
         end = self.clock.now + _SETTLE_SECONDS
         while self.clock.now < end and self._restless():
             self.run(3.0)
@@ -119,6 +126,14 @@ class World:
             assert not (failures := replica.failures()), self.report(failures)
             if replica.is_stopped():
                 self.kill(replica)
+
+    def events_of(self, reason: str) -> list[Json]:
+        """The events of a reason from now on, as they come."""
+        found: list[Json] = []
+        self.server.on_event.append(
+            lambda body: found.append(body) if body.get("reason") == reason else None
+        )
+        return found
 
     # What is judged.
 
@@ -324,6 +339,14 @@ class World:
             self.rng.expovariate(20.0), lambda: self.server.change("nodes", "", node, release)
         )
         self._phase(name, "Running" if ok else "Failed")
+
+    def plugins_answer(self) -> None:
+        """Plugins wake up, and serve the pods that they have left unserved."""
+        self.silent.clear()
+        for pod in self.server.of_kind("pods"):
+            node = pod["spec"].get("nodeName", "")
+            if judge.is_unserved(pod) and self.server.find("nodes", "", node) is not None:
+                self._allocated(pod["metadata"]["name"], node, ok=True)
 
     def _phase(self, name: str, phase: str) -> None:
         def edit(pod: Json) -> None:

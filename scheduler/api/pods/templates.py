@@ -106,6 +106,11 @@ class PodTemplate:
         return (self, *self.more)
 
     @property
+    def families(self) -> tuple[str, ...]:
+        """The resources by which the pod asks devices."""
+        return tuple(one.family for one in self.list_by_family() if one.family)
+
+    @property
     def card_wishes(self) -> gpus.CardWishes | None:
         """Which cards the pod wants, None for any."""
         return gpus.read_wishes(self.gpu)
@@ -134,6 +139,8 @@ class Whereabouts(Protocol):
     def tolerations(self) -> tuple[TolerationKey, ...]: ...  # noqa: D102
     @property
     def features(self) -> tuple[str, ...]: ...  # noqa: D102
+    @property
+    def families(self) -> tuple[str, ...]: ...  # noqa: D102
     @property
     def card_wishes(self) -> gpus.CardWishes | None: ...  # noqa: D102
 

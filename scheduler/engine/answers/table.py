@@ -48,6 +48,7 @@ ANSWERS: Mapping[type[Question[Any]], Callable[[Inside, Any], Any]] = {
     of_pods.GovernedPods: pods.count_governed,
     of_waiting.IsParked: waiting.is_parked,
     of_waiting.WaitOf: waiting.find_wait,
+    of_waiting.LastingPlace: waiting.find_lasting_place,
     of_waiting.TriedInVain: waiting.find_tried,
     of_waiting.Queue: waiting.read_queue,
     of_waiting.ObjectsOf: waiting.list_objects,

@@ -27,6 +27,13 @@ def find_wait(inside: Inside, question: ask.WaitOf) -> ask.Wait | None:
     return None if entry is None else ask.Wait(entry.since, entry.attempts, entry.waited)
 
 
+def find_lasting_place(inside: Inside, question: ask.LastingPlace) -> ask.Place:
+    """The place of a pod in the order of waiting pods, without the number of its arrival."""
+    pod = inside.cluster.pods[question.uid]
+    urgency, between, created, _ = inside.pending.order.find_place(pod)
+    return urgency, between, created, pod.key
+
+
 def find_tried(inside: Inside, question: ask.TriedInVain) -> Mapping[str, str]:
     """Those of some pods that wait because they fit nowhere."""
     entry_of = inside.pending.find_entry

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from scheduler.api.door.decisions import GroupResult, Hold
 from scheduler.api.groups.definitions import GroupKey
-from scheduler.engine.questions.contract import Question
+from scheduler.engine.questions.contract import Lookup, Question
 from scheduler.state.pods import PodRecord
 
 
@@ -29,6 +29,19 @@ class Wait(NamedTuple):
     since: float | None
     attempts: int
     waited: float
+
+
+# A place in the order of waiting pods, the lowest first: priority, what comes between priority and age, creation, name.
+Place = tuple[float, float, str, str]
+
+
+class LastingPlace(Lookup[Place], frozen=True):
+    """The place of a pod in the order of waiting pods, by what the API server has of it: after a restart it is the same.
+
+    Of pods created in one second the first by name comes first, as in a list; in which order they arrived is not kept.
+    """
+
+    uid: str
 
 
 class WaitOf(Question[Wait | None], frozen=True):

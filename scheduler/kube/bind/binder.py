@@ -19,11 +19,14 @@ from scheduler.api.door.events import BindDone, BindFailed, PluginSilent
 from scheduler.devices import answers
 from scheduler.devices.answers import Drivers
 from scheduler.devices.table import CARD_DRIVERS
+from scheduler.engine.questions.waiting import Place
 from scheduler.errors import ApiError
 from scheduler.kube.bind.binding import Binding, Fate
 from scheduler.kube.bind.crew import Crew
 from scheduler.kube.bind.fence import Gate
+from scheduler.kube.bind.holders import has_started
 from scheduler.kube.bind.jobs import (
+    FIRST,
     Contended,
     GiveBack,
     Impossible,
@@ -50,12 +53,14 @@ class Permit(NamedTuple):
             accepts a node that does not exist.
         quiet_pod: waits, before the bind of the pod with this uid, until no other write on the pod is under way.
         get_drivers: gives the drivers of cards by name.
+        find_place: gives the place of the pod with this uid among those that wait.
     """
 
     get_term: Callable[[], int]
     find_objection: Callable[[Bind], str]
     quiet_pod: Callable[[str], Awaitable[None]]
     get_drivers: Callable[[], Drivers] = lambda: CARD_DRIVERS
+    find_place: Callable[[str], Place] = lambda _: FIRST
 
 
 class BindWriters(NamedTuple):
@@ -78,7 +83,6 @@ class Binder:
         permit: what the binder calls right before a write.
         report: takes BindDone, BindFailed and PluginSilent.
         in_flight: the most requests at once.
-        allocate_timeout: seconds that the device plugin gets per pod.
     """
 
     def __init__(
@@ -88,11 +92,10 @@ class Binder:
         report: Callable[[BindDone | BindFailed | PluginSilent], None],
         *,
         in_flight: int,
-        allocate_timeout: float,
     ) -> None:
         self._binding, self._steps = writers.binding, Steps(writers.steps)
         self._permit, self._report = permit, report
-        self._turns = Turns(allocate_timeout)
+        self._turns, self._begins_turns = Turns(), False
         self._open = OpenJobs()
         self._crew = Crew(in_flight, self._work_on)
 
@@ -112,6 +115,7 @@ class Binder:
         drivers = self._permit.get_drivers()
         jobs = [Job(bind, pods[bind.uid], term, now, drivers=drivers) for bind in binds]
         for job in jobs:
+            job.place = self._permit.find_place(job.uid)
             job.others = jobs if len(jobs) > 1 else ()
             self._open.add_job(job)
         for job in jobs:
@@ -122,8 +126,19 @@ class Binder:
         needs_turn = job.takes_turns and not (job.has_turn or job.why_withdrawn)
         if needs_turn and not self._steps.has_step_before_turn(job):
             self._apply(self._turns.add_job(job))
+            self._begin_turns_soon()
         else:
             self._crew.put_job(job)
+
+    def _begin_turns_soon(self) -> None:
+        """Begin turns once all that was decided together is queued: which of it comes first does not hang on the order of calls."""
+        if not self._begins_turns:
+            self._begins_turns = True
+            asyncio.get_running_loop().call_soon(self._begin_turns)
+
+    def _begin_turns(self) -> None:
+        self._begins_turns = False
+        self._apply(self._turns.begin_turns())
 
     def note_pod_gone(self, uid: str) -> None:
         """Note that a pod is gone: write nothing for it if that has not begun."""
@@ -161,7 +176,9 @@ class Binder:
 
     def see_pod(self, pod: wire.Pod) -> None:
         """Watch for the plugin's answer on pods whose cards are being allocated."""
-        if answers.is_served(self._permit.get_drivers(), pod.metadata.annotations or {}):
+        if has_started(pod) or answers.is_served(
+            self._permit.get_drivers(), pod.metadata.annotations or {}
+        ):
             node = pod.spec.node_name or ""
             self._apply(self._turns.note_answer(pod.metadata.uid, node, _now()))
 
@@ -265,8 +282,8 @@ class Binder:
             case Waits():
                 self._let_wait(job)
                 return
-            case Contended(by):
-                await self._put_back_contended(job, by)
+            case Contended() as contended:
+                await self._put_back_contended(job, contended)
                 return
         if job.has_turn:
             self._apply(self._turns.note_taken(job))
@@ -288,13 +305,13 @@ class Binder:
         if why and self._steps.drop_job(job):
             self._give_back_job(job, why)
 
-    async def _put_back_contended(self, job: Job, by: str) -> None:
-        """Let a job wait as the next one before its node; a job that takes no turns is decided anew."""
+    async def _put_back_contended(self, job: Job, contended: Contended) -> None:
+        """Let a job wait again before its node; a job that takes no turns is decided anew."""
         if not job.has_turn:
-            await self._end_failed(job, f"contended by {by}")
+            await self._end_failed(job, f"contended by {contended.by}")
             return
         job.has_turn = False
-        self._apply(self._turns.note_contended(job, _now()))
+        self._apply(self._turns.note_contended(job, _now(), contended.holder))
         if job.why_withdrawn:
             self._stop_waiting(job)
 

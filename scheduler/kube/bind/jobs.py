@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
@@ -10,6 +11,7 @@ from scheduler.api.door.decisions import Bind
 from scheduler.devices.answers import Drivers
 from scheduler.devices.contract import Lock
 from scheduler.devices.table import CARD_DRIVERS
+from scheduler.engine.questions.waiting import Place
 from scheduler.state.pods import PodRecord
 
 
@@ -27,12 +29,22 @@ class Waits:
 
 @dataclass(frozen=True, slots=True)
 class Contended:
-    """Another owner rightly holds what a step needs."""
+    """Another owner rightly holds what a step needs.
+
+    Attributes:
+        by: the owner, for people.
+        holder: the uid of the pod that holds it, if the watch will show that the pod needs it no more; else empty.
+    """
 
     by: str
+    holder: str = ""
 
 
 Answer = Done | Waits | Contended
+
+
+# The place before all others.
+FIRST: Place = (-math.inf, 0.0, "", "")
 
 
 class Impossible(Exception):  # noqa: N818
@@ -124,6 +136,7 @@ class Job:
         begun_steps: the steps that may have to be undone, in the order they were begun.
         has_turn: whether it is the job's turn before the node.
         others: the jobs of the same plan, which stands or falls as a whole.
+        place: its place among the jobs that wait for their turns, the lowest first.
         locked_at: the time that it wrote, or tried to write, into the locks of the node; empty before.
         drivers: the drivers of cards by name.
     """
@@ -139,6 +152,7 @@ class Job:
     n_taken: int = 0
     has_turn: bool = False
     others: Sequence[Job] = ()
+    place: Place = FIRST
     locked_at: str = ""
     drivers: Drivers = field(default_factory=lambda: CARD_DRIVERS)
 

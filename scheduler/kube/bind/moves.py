@@ -9,9 +9,12 @@ any more. Each row is a state, each column an event; the cell is the state to wh
     TAKING      .       BINDING  BUSY       ALLOCATING  FREE    EARLY      .         .         .          .
     BINDING     .       -        -          ALLOCATING  FREE    EARLY      .         .         .          .
     EARLY       .       EARLY    BUSY       RELEASING   FREE    .          .         .         .          .
-    BUSY        .       -        -          -           -       .          FREE      .         FREE       FREE
-    ALLOCATING  .       -        -          -           -       RELEASING  FREE      FREE      FREE       FREE
+    BUSY        .       -        -          -           -       RELEASING  FREE      FREE      FREE       FREE
+    ALLOCATING  .       -        -          -           -       RELEASING  FREE      FREE      FREE       .
     RELEASING   .       -        -          -           -       .          FREE      FREE      FREE       FREE
+
+A plugin gets as long as it takes: no other pod may get the limits of the one that it has to serve. So ALLOCATING ends by
+what the watches show and by no clock.
 
 A dot says that the event changes nothing. A dash says that the event cannot happen: only a worker causes it, and no
 worker has a job of this node.
@@ -34,7 +37,7 @@ class State(Enum):
     EARLY = auto()
     """The plugin has answered before the worker knows that the pod is bound."""
     BUSY = auto()
-    """A pod of another scheduler has the lock; the job is the next one that waits."""
+    """Another pod has the lock, whose turn it is if it is known; the job waits again, at its place."""
     ALLOCATING = auto()
     """The pod is bound, and the plugin has to answer."""
     RELEASING = auto()
@@ -59,7 +62,7 @@ class Event(Enum):
     UNLOCKED = auto()
     """The node was seen without a lock."""
     POD_GONE = auto()
-    """The pod whose turn it is was deleted."""
+    """The pod whose turn it is was deleted, or is finished."""
     NODE_GONE = auto()
     """The node was deleted."""
     TIME_OVER = auto()
@@ -68,12 +71,7 @@ class Event(Enum):
 
 # Events of workers. If one comes where the table has a dash, the worker has lost its way.
 WORKER_EVENTS = frozenset({Event.TAKEN, Event.CONTENDED, Event.BOUND, Event.FAILED})
-_FREED = {
-    Event.UNLOCKED: State.FREE,
-    Event.POD_GONE: State.FREE,
-    Event.NODE_GONE: State.FREE,
-    Event.TIME_OVER: State.FREE,
-}
+_FREED = {Event.UNLOCKED: State.FREE, Event.POD_GONE: State.FREE, Event.NODE_GONE: State.FREE}
 MOVES: dict[State, dict[Event, State]] = {
     State.FREE: {Event.START: State.TAKING},
     State.TAKING: {
@@ -94,11 +92,7 @@ MOVES: dict[State, dict[Event, State]] = {
         Event.BOUND: State.RELEASING,
         Event.FAILED: State.FREE,
     },
-    State.BUSY: {
-        Event.UNLOCKED: State.FREE,
-        Event.NODE_GONE: State.FREE,
-        Event.TIME_OVER: State.FREE,
-    },
+    State.BUSY: {Event.ANSWERED: State.RELEASING, **_FREED, Event.TIME_OVER: State.FREE},
     State.ALLOCATING: {Event.ANSWERED: State.RELEASING, **_FREED},
-    State.RELEASING: _FREED,
+    State.RELEASING: {**_FREED, Event.TIME_OVER: State.FREE},
 }

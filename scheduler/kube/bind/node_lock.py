@@ -1,10 +1,18 @@
 """HAMi's node lock: the device plugin serves one pod at a time, and the lock names this pod.
 
 The lock is an annotation ``time,namespace,pod`` on the node, written with the node's resourceVersion
-so that a race ends in 409. A lock may be taken over when it is ours, when it is older than five minutes, or when its
-holder is gone, done, or a pod of ours that was never bound (left by a crash).
+so that a race ends in 409. It ends by facts about the pod, see ``holders``: it may be taken over when it is ours, or when its
+pod is gone, done, served, started, on another node, or a pod of ours that was never bound (left by a crash). As long
+as its pod is on the node and not served, it is kept, however old it is: a plugin that wakes up would give that pod the
+limits of the next one.
 
-Some vendors have a lock of their own, which is a bare time. It is ours if it is the time that was written for the pod.
+Age ends only a lock that no fact can end. That is the lock of a pod of another scheduler that is bound nowhere, because that
+scheduler may have died between lock and bind, and a lock that names no pod: the bare time of old plugins, and the locks of
+some vendors. Such a vendor's lock is ours if it is the time that was written for the pod.
+
+The pod is read from the API server, and only when a lock is found with another pod: no stream has the unbound pods of other
+schedulers, and a lock that was just read may be newer than what the streams have delivered.
+
 A pod with devices of several vendors takes all locks at once, or none.
 """
 
@@ -14,14 +22,17 @@ import datetime as dt
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-from scheduler.api import hami, kinds, names
+from scheduler.api import hami, kinds
 from scheduler.devices.contract import Lock
 from scheduler.errors import ApiError, BadInput
 from scheduler.kube import answers, client, wall_clock
+from scheduler.kube.bind.holders import Hold, Holder, judge_hold, read_holder
 from scheduler.kube.bind.jobs import Answer, Contended, Done, Job
 from scheduler.kube.client import ApiClient
 
 _RACES = 5
+# For so many locks it is remembered which pod they were written for; what is forgotten ends by age at the latest.
+_REMEMBERED_MAX = 10_000
 
 
 class NodeLock:
@@ -30,7 +41,7 @@ class NodeLock:
     Args:
         api: the API server.
         schedulers: the scheduler names of this process, whose unbound pods cannot rightly hold a lock.
-        timeout_seconds: the age from which a lock may be taken over.
+        timeout_seconds: the age from which a lock may be taken over that no fact can end.
     """
 
     name = "node lock"
@@ -42,10 +53,16 @@ class NodeLock:
         self._api = api
         self._schedulers = frozenset(schedulers)
         self._timeout = timeout_seconds
+        # By node and key of the lock: what was written, and the uid of the pod for which it was.
+        self._written: dict[tuple[str, str], tuple[str, str]] = {}
 
     def is_needed_by(self, job: Job) -> bool:
         """Whether a plugin that finds its pod by the lock has to serve the pod."""
         return job.takes_turns
+
+    def has_written(self, node: str, key: str, text: str) -> bool:
+        """Whether this process has written a lock of a node."""
+        return self._written.get((node, key), ("", ""))[0] == text
 
     async def take(self, job: Job, may_write: Callable[[], bool]) -> Answer:
         """Make the locks name the pod; contended while another pod rightly holds one of them.
@@ -59,15 +76,15 @@ class NodeLock:
         """
         for _ in range(_RACES):
             found = await self._api.get(kinds.NODES.find_path(job.node))
-            if contender := await self._find_contender(found, job):
-                return Contended(contender)
+            if (contended := await self._find_contender(found, job)) is not None:
+                return contended
             if not may_write():
                 return Contended("the next leader")
             job.locked_at = wall_clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
+            values = {one.key: _write(one, job) for one in job.list_locks()}
+            self._remember(job, values)
             try:
-                await self._write_locks(
-                    found, {one.key: _write(one, job) for one in job.list_locks()}
-                )
+                await self._write_locks(found, values)
             except ApiError as error:
                 if answers.is_conflict(error):
                     # Nothing was written: a lock of this time is another one's.
@@ -97,6 +114,12 @@ class NodeLock:
                     raise
             return
 
+    def _remember(self, job: Job, values: Mapping[str, str]) -> None:
+        if len(self._written) >= _REMEMBERED_MAX:
+            self._written.clear()
+        for key, text in values.items():
+            self._written[job.node, key] = text, job.uid
+
     async def _write_locks(self, node: dict[str, Any], values: Mapping[str, str | None]) -> None:
         metadata = node["metadata"]
         body = {
@@ -108,45 +131,64 @@ class NodeLock:
         path = kinds.NODES.find_path(metadata["name"])
         await self._api.send("PATCH", path, body, content_type=client.MERGE_PATCH)
 
-    async def _find_contender(self, node: dict[str, Any], job: Job) -> str:
-        """Find a lock that the pod needs and another one holds; empty if there is none."""
+    async def _find_contender(self, node: dict[str, Any], job: Job) -> Contended | None:
+        """Find a lock that the pod needs and another one holds; None if there is none."""
         notes = node["metadata"].get("annotations") or {}
         for lock in job.list_locks():
             held = notes.get(lock.key, "")
-            if held and not await self._may_take_over(lock, held, job):
-                return str(held)
-        return ""
+            if not held or _is_own(lock, held, job):
+                continue
+            if (contended := await self._judge_lock(lock, held, job)) is not None:
+                return contended
+        return None
 
-    async def _may_take_over(self, lock: Lock, held: str, job: Job) -> bool:
+    async def _judge_lock(self, lock: Lock, held: str, job: Job) -> Contended | None:
+        """Say who holds a lock of another one; None if it may be taken over."""
         try:
-            holder = hami.read_lock_holder(held) if lock.names_pod else None
+            named = hami.read_lock_holder(held) if lock.names_pod else None
         except BadInput:
             # A lock that cannot be read cannot be released either.
-            return True
-        age = _get_age(held.split(",", 1)[0] if lock.names_pod else held)
-        most = self._timeout if lock.seconds is None else lock.seconds
-        if age is None or abs(age) > most or _is_own(lock, held, job):
-            # It is too old, or from a future that no error of a clock explains.
-            return True
+            return None
+        if named is None:
+            return None if self._is_old(lock, held) else Contended(held)
+        since = named[0]
+        holder = await read_locked_pod(self._api, held)
         if holder is None:
-            return False
-        try:
-            other = await self._api.get(kinds.PODS.find_path(holder[2], holder[1]))
-        except ApiError as error:
-            if answers.is_not_found(error):
-                return True
-            raise
-        return self._is_over(other)
+            return None
+        text, uid = self._written.get((job.node, lock.key), ("", ""))
+        locked_for = uid if text == held else ""
+        match judge_hold(holder, job.node, self._schedulers, locked_for, job.drivers):
+            case Hold.POD:
+                return Contended(held, holder.metadata.uid)
+            case Hold.SCHEDULER if not self._is_old(lock, since):
+                return Contended(held)
+        return None
 
-    def _is_over(self, holder: dict[str, Any]) -> bool:
-        spec, annotations = holder["spec"], holder["metadata"].get("annotations") or {}
-        if not spec.get("nodeName"):
-            # Pods of one node take turns in this process, so an unbound holder of ours was left by a leader
-            # that died between its lock and its bind; the bind was fenced since.
-            return spec.get("schedulerName") in self._schedulers
-        if holder.get("status", {}).get("phase") in {"Succeeded", "Failed"}:
-            return True
-        return annotations.get(names.HAMI_BIND_PHASE) in {names.BIND_SUCCESS, names.BIND_FAILED}
+    def _is_old(self, lock: Lock, since: str) -> bool:
+        """Whether a lock is too old, or from a future that no error of a clock explains."""
+        age = _get_age(since)
+        most = self._timeout if lock.seconds is None else lock.seconds
+        return age is None or abs(age) > most
+
+
+async def read_locked_pod(api: ApiClient, text: str) -> Holder | None:
+    """Read the pod that a lock names; None if it names none, or if the pod is gone.
+
+    Raises:
+        ApiError: the pod cannot be read.
+    """
+    try:
+        named = hami.read_lock_holder(text)
+    except BadInput:
+        return None
+    if named is None:
+        return None
+    try:
+        return read_holder(await api.get(kinds.PODS.find_path(named[2], named[1])))
+    except ApiError as error:
+        if answers.is_not_found(error):
+            return None
+        raise
 
 
 def _write(lock: Lock, job: Job) -> str:

@@ -1,9 +1,13 @@
 """Turns before nodes whose device plugin serves one pod at a time: which job is next, and which job waits for what.
 
-``moves`` draws how a turn goes. A device plugin falls silent when no turn before its node has ended for
-``_SILENT_SECONDS``: the jobs that wait are given back, and no job is taken until the plugin answers a pod, the
-node's lock is gone, the pod that the plugin should serve is gone, or the time is over for which the plugin is
-left alone. If a bind in doubt held the turn, the plugin had nothing to do: the silence ends with the doubt.
+``moves`` draws how a turn goes. Jobs wait in the one order that waiting pods have: by priority, then age, whenever they
+were decided. That order comes from what the API server has, so it is the same after a restart, and a job that is put back
+or given back has its place again.
+
+A device plugin falls silent when no turn before its node has ended for ``_SILENT_SECONDS``: the jobs that wait are given
+back, and no job is taken until the plugin answers a pod, the node's lock is gone, or the pod that the plugin should serve
+is gone. Where the lock was found with a pod that this process has not bound, a time ends the silence too: not all that
+ends such a lock is heard. If a bind in doubt held the turn, the plugin had nothing to do: the silence ends with the doubt.
 
 Nothing here waits, writes or looks at a clock. A call says what happened, and at what time if the time
 matters; it returns the list of what is to be done.
@@ -11,21 +15,24 @@ matters; it returns the list of what is to be done.
 
 from __future__ import annotations
 
-from collections import deque
+import bisect
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from scheduler.api.door.events import PluginSilent
+from scheduler.engine.questions.waiting import Place
 from scheduler.errors import BrokenInvariant
 from scheduler.kube.bind.jobs import GiveBack, Job, Start
 from scheduler.kube.bind.moves import MOVES, WORKER_EVENTS, Event, State
 
 # The plugin says that it is done, then removes the lock; a turn waits so long for the removal.
 _RELEASE_SECONDS = 1.0
+# A lock that another pod has is mostly seen to go; what is not seen, such as the end of an unbound pod of another scheduler,
+# is looked for so often.
 _CONTENTION_RETRY_SECONDS = 1.0
 # A plugin answers within a second or so of the kubelet's call.
 _SILENT_SECONDS = 20.0
-# How long nothing is sent to a silent plugin for which it is not known until when it should have answered.
+# How long nothing is sent to a silent plugin whose answer may not be heard.
 _LEFT_ALONE_SECONDS = 60.0
 _NEVER = float("inf")
 # States in which a worker has the job: what is stuck then is a bind in doubt.
@@ -42,8 +49,9 @@ class _Turn:
     Attributes:
         node: the node's name.
         state: the state of the turn.
-        job: the job whose turn it is; None if it is the turn of no job of ours.
-        waiting: the jobs that come next.
+        job: the job whose turn it is; None if it is the turn of no job of this process.
+        holder: the uid of the pod whose turn it is; empty if it is not known.
+        waiting: the jobs that come next, in the order of their places.
         until: the loop time at which all waiting ends.
         stuck_since: the loop time since which no turn ends; None while turns end.
     """
@@ -51,22 +59,19 @@ class _Turn:
     node: str
     state: State = State.FREE
     job: Job | None = None
-    waiting: deque[Job] = field(default_factory=deque)
+    holder: str = ""
+    waiting: list[Job] = field(default_factory=list)
     until: float = _NEVER
     stuck_since: float | None = None
 
 
 class Turns:
-    """The turns before all nodes.
+    """The turns before all nodes."""
 
-    Args:
-        allocate_seconds: how long the device plugin may take for a pod.
-    """
-
-    def __init__(self, allocate_seconds: float) -> None:
-        self._allocate_seconds = allocate_seconds
-        self._patience = min(_SILENT_SECONDS, allocate_seconds)
+    def __init__(self) -> None:
         self._turns: dict[str, _Turn] = {}
+        # Nodes that had no turn when a job came, in the order in which they got one.
+        self._fresh: dict[str, None] = {}
         # By the uid of the pod whose turn it is.
         self._by_pod: dict[str, _Turn] = {}
         # Nodes whose plugin is silent, and until when they are left alone.
@@ -90,13 +95,22 @@ class Turns:
     # Calls of the binder.
 
     def add_job(self, job: Job) -> list[Effect]:
-        """Add a job that has to go to its node."""
+        """Add a job that has to go to its node; it starts with ``begin_turns`` at the earliest."""
         if job.node in self._silent:
             # It was decided before the silence was known.
             return [GiveBack(job, _describe_silence(job.node))]
         turn = self._turns.setdefault(job.node, _Turn(job.node))
-        turn.waiting.append(job)
-        return self._move_turn(turn, Event.START)
+        bisect.insort(turn.waiting, job, key=_get_place)
+        if turn.state == State.FREE:
+            self._fresh[job.node] = None
+        return []
+
+    def begin_turns(self) -> list[Effect]:
+        """Begin the turns before nodes that are free. Of the jobs that were added before, the first by its place is next."""
+        nodes, self._fresh = self._fresh, {}
+        turns = (self._turns.get(node) for node in nodes)
+        free = [turn for turn in turns if turn is not None and turn.state == State.FREE]
+        return [effect for turn in free for effect in self._free_turn(turn)]
 
     def withdraw_job(self, job: Job, why: str) -> list[Effect]:
         """Give back a job that waits and may no longer be carried out."""
@@ -113,9 +127,14 @@ class Turns:
         """Note that the steps before the bind are done."""
         return self._move_turn(self._get_turn(job), Event.TAKEN)
 
-    def note_contended(self, job: Job, now: float) -> list[Effect]:
-        """Note that another owner rightly holds what a step needs."""
-        return self._move_turn(self._get_turn(job), Event.CONTENDED, now)
+    def note_contended(self, job: Job, now: float, holder: str = "") -> list[Effect]:
+        """Note that another owner rightly holds what a step needs: the pod of the uid ``holder``, if it is on the node."""
+        turn = self._get_turn(job)
+        effects = self._move_turn(turn, Event.CONTENDED, now)
+        if holder and turn.state == State.BUSY:
+            turn.holder = holder
+            self._by_pod[holder] = turn
+        return effects
 
     def note_doubt(self, job: Job, now: float) -> None:
         """Note that the first write did not settle the bind: from now on the turn may be stuck."""
@@ -147,7 +166,7 @@ class Turns:
         return self._end_silence(node) + self._move_turn(self._turns.get(node), Event.UNLOCKED)
 
     def note_pod_gone(self, uid: str) -> list[Effect]:
-        """Note that a pod was deleted: the plugin that should have served the pod has nothing to answer."""
+        """Note that a pod was deleted or is finished: the plugin that should have served it has nothing to answer."""
         turn = self._by_pod.get(uid)
         if turn is None or Event.POD_GONE not in MOVES[turn.state]:
             return []
@@ -165,7 +184,7 @@ class Turns:
         """Note that the loop's time is ``now``."""
         effects: list[Effect] = []
         for turn in list(self._turns.values()):
-            if turn.stuck_since is not None and now - turn.stuck_since >= self._patience:
+            if turn.stuck_since is not None and now - turn.stuck_since >= _SILENT_SECONDS:
                 effects += self._begin_silence(turn, now)
             if now >= turn.until:
                 effects += self._move_turn(turn, Event.TIME_OVER)
@@ -207,7 +226,7 @@ class Turns:
             case State.BUSY:
                 return self._put_back_job(turn, now)
             case State.ALLOCATING:
-                turn.until, turn.stuck_since = now + self._allocate_seconds, now
+                turn.until, turn.stuck_since = _NEVER, now
             case State.RELEASING:
                 turn.until, turn.stuck_since = min(turn.until, now + _RELEASE_SECONDS), None
             case _:
@@ -216,14 +235,15 @@ class Turns:
         return []
 
     def _start_job(self, turn: _Turn) -> list[Effect]:
-        turn.job, turn.until = turn.waiting.popleft(), _NEVER
-        self._by_pod[turn.job.uid] = turn
+        turn.job, turn.until = turn.waiting.pop(0), _NEVER
+        turn.holder = turn.job.uid
+        self._by_pod[turn.holder] = turn
         return [Start(turn.job)]
 
     def _put_back_job(self, turn: _Turn, now: float) -> list[Effect]:
         if job := self._clear_turn(turn):
-            turn.waiting.appendleft(job)
-        turn.until = now + _CONTENTION_RETRY_SECONDS
+            bisect.insort_left(turn.waiting, job, key=_get_place)
+        turn.until = max(now + _CONTENTION_RETRY_SECONDS, self._silent.get(turn.node, 0.0))
         if turn.stuck_since is None:
             turn.stuck_since = now
         return (
@@ -242,8 +262,9 @@ class Turns:
     def _clear_turn(self, turn: _Turn) -> Job | None:
         """Take the turn from its job, and return the job."""
         job, turn.job = turn.job, None
-        if job is not None and self._by_pod.get(job.uid) is turn:
-            del self._by_pod[job.uid]
+        if self._by_pod.get(turn.holder) is turn:
+            del self._by_pod[turn.holder]
+        turn.holder = ""
         return job
 
     def _begin_silence(self, turn: _Turn, now: float) -> list[Effect]:
@@ -251,12 +272,14 @@ class Turns:
         turn.stuck_since = None
         if turn.state in _WORKER_STATES and turn.node not in self._silent:
             self._in_doubt.add(turn.node)
-        until = turn.until if turn.state == State.ALLOCATING else now + _LEFT_ALONE_SECONDS
+        until = _NEVER if turn.state == State.ALLOCATING else now + _LEFT_ALONE_SECONDS
         news: list[Effect] = []
         if turn.node not in self._silent:
-            waits_for = turn.job.uid if turn.job else ""
-            news = [PluginSilent(turn.node, silent=True, waits_for=waits_for)]
+            news = [PluginSilent(turn.node, silent=True, waits_for=turn.holder)]
         self._silent[turn.node] = max(until, self._silent.get(turn.node, 0.0))
+        if turn.state == State.BUSY:
+            # Until then the end of the pod that has the lock is listened for.
+            turn.until = self._silent[turn.node]
         return news + _give_back_waiting(turn, _describe_silence(turn.node))
 
     def _end_doubt(self, node: str) -> list[Effect]:
@@ -268,6 +291,10 @@ class Turns:
         if self._silent.pop(node, None) is None:
             return []
         return [PluginSilent(node, silent=False)]
+
+
+def _get_place(job: Job) -> Place:
+    return job.place
 
 
 def _give_back_waiting(turn: _Turn, why: str) -> list[Effect]:

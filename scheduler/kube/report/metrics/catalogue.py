@@ -246,6 +246,12 @@ PLUGIN_SILENCES = Family(
     _COUNTER,
     "Times that the device plugin of a node stopped answering.",
 )
+FOREIGN_WRITES = Family(
+    "evenkeel_foreign_writes",
+    _COUNTER,
+    "Devices of nodes of ours that another scheduler has allocated, and locks of such nodes that it has written.",
+    ("kind",),
+)
 _PARTS = (
     "capacity = used + free + closed (out of service: cordoned or unhealthy); stranded (typical pods cannot use it) and "
     "spare (no loss) are parts of free, dead (no typical pod at all can use it) is a part of stranded"

@@ -14,6 +14,7 @@ from scheduler.kube.report.metrics.families import CountedFamily, Observed
 _PLACEMENTS_MOST = 1000
 _DECIDED = ("scheduled", "unschedulable")
 GROUP_RESULTS = (PLACED, UNPLACED) = ("placed", "unschedulable")
+FOREIGN_KINDS = (ALLOCATION, LOCK) = ("allocation", "lock")
 PROMISE_RESULTS = (KEPT, MISSED) = ("kept", "missed")
 # By its name, the most pods of a size of groups; the last size has no most.
 SIZES = {"1-8": 8, "9-64": 64, "65-512": 512, "513+": 2**62}
@@ -33,6 +34,7 @@ class Metrics:
         promises: by result.
         backfilled_pods: without labels.
         plugin_silences: without labels.
+        foreign_writes: by kind.
     """
 
     def __init__(self, config: Config) -> None:
@@ -57,6 +59,9 @@ class Metrics:
         self.promises = CountedFamily(catalogue.PROMISES, [(result,) for result in PROMISE_RESULTS])
         self.backfilled_pods = CountedFamily(catalogue.BACKFILLED_PODS, [()])
         self.plugin_silences = CountedFamily(catalogue.PLUGIN_SILENCES, [()])
+        self.foreign_writes = CountedFamily(
+            catalogue.FOREIGN_WRITES, [(kind,) for kind in FOREIGN_KINDS]
+        )
 
     def collect(self) -> Iterator[Metric]:
         """Yield all of them, as they are now."""
@@ -76,5 +81,6 @@ class Metrics:
             self.promises,
             self.backfilled_pods,
             self.plugin_silences,
+            self.foreign_writes,
         ):
             yield one.collect()

@@ -129,6 +129,10 @@ class Tally:
             self._end_journey(report)
         self._report(report)
 
+    def note_foreign(self, kind: str) -> None:
+        """Count what another scheduler did on a node of ours."""
+        self._metrics.foreign_writes.add(kind)
+
     def _end_journey(self, report: BindDone | BindFailed) -> None:
         journey = self._journeys.pop(report.uid, None)
         if journey is None:
