@@ -387,6 +387,26 @@ def replay() -> Schema:
     return _answer(runs=many(run), summary=many(summary))
 
 
+def plan() -> Schema:
+    """Which running pods to move, and what that frees."""
+    pod = one(namespace=TEXT, name=TEXT, uid=TEXT)
+    card = one(index=WHOLE, id=TEXT, model=TEXT, cores=WHOLE, memoryMiB=WHOLE)
+    seat = one(node=TEXT, cards=many(card))
+    freed = one(
+        what=words("card", "slot", "node"), node=TEXT, card=maybe(one(index=WHOLE, id=TEXT, model=TEXT)),
+    )  # fmt: skip
+    move = one(
+        pod=pod, owner=one(kind=TEXT, name=TEXT), onlyPod=FLAG, runSeconds=WHOLE, **{"from": seat}, to=seat,
+        frees=many(freed), letsIn=many(one(pod=pod, group=maybe(TEXT), to=seat)),
+    )  # fmt: skip
+    totals = one(wholeCards=WHOLE, idleNodes=WHOLE, waitingPods=WHOLE)
+    return _answer(
+        **{"for": maybe(TEXT)}, bundles=many(one(moves=many(move))),
+        totals=one(moves=WHOLE, before=totals, after=totals),
+        movable=WHOLE, stays=many(one(reason=TEXT, pods=WHOLE)), tried=WHOLE, complete=FLAG,
+    )  # fmt: skip
+
+
 def queue() -> Schema:
     """The queues of tenants, one of them, or why a workload waits in one."""
     shown_queue = one(**QUEUE["properties"], aside=WHOLE)
@@ -461,7 +481,7 @@ def queue() -> Schema:
     return {"oneOf": [listed, shown, why, kai_shown, kai_why]}
 
 
-ALL = (simulate, explain, audit, showback, replay, queue)
+ALL = (simulate, explain, audit, showback, replay, plan, queue)
 
 
 def _answer(**fields: Schema) -> Schema:
