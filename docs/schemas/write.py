@@ -378,9 +378,9 @@ def replay() -> Schema:
     """The results of a replay: flat records. The name of a figure contains the name of its resource."""
     what = {
         "trace": TEXT, "variant": TEXT, "experiment": TEXT, "mode": TEXT, "load": maybe(NUMBER), "load_of": TEXT,
-        "binding": TEXT, "queue": FLAG, "waiting": TEXT, "learn": TEXT, "queues": TEXT,
+        "binding": TEXT, "queue": FLAG, "waiting": TEXT, "learn": TEXT, "queues": TEXT, "defrag": TEXT,
     }  # fmt: skip
-    figures = "allocated|asked|dropped_pods|evicted|frag|lost|nodes_occupied|occupied_nodes|recorded_seconds|seconds|still_waiting_pods|stranded|team|teams|wait"
+    figures = "allocated|asked|dropped_pods|evicted|frag|lost|moves|nodes_occupied|occupied_nodes|recorded_seconds|seconds|still_waiting_pods|stranded|team|teams|wait"
     figure = {f"^({figures})(_.+)?$": maybe(NUMBER)}
     run = one(**what, seed=WHOLE, arrivals=WHOLE) | {"patternProperties": figure}
     summary = one(**what, runs=WHOLE) | {"patternProperties": figure}
