@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TextIO
 
 from scheduler.api.door import events
 from scheduler.api.groups.readers.reading import parse_seconds
 from scheduler.config import Config
-from scheduler.defrag.contract import Terms
+from scheduler.defrag.contract import Plan, Terms
 from scheduler.engine.allowance import Unlimited
 from scheduler.engine.engine import Engine
 from scheduler.engine.questions.defrag import PlanOfMoves
@@ -18,12 +18,13 @@ from scheduler.engine.questions.pods import KnownPods
 from scheduler.engine.questions.waiting import WaitOf
 from scheduler.errors import BadInput, make_visible
 from scheduler.plan import rows
-from scheduler.plan.owners import read_owners
+from scheduler.plan.owners import Owners, read_owners
 from scheduler.progress import Tell
 from scheduler.simulate import gaps, queues, stalling
 from scheduler.simulate.changes.what_if import Changes
 from scheduler.simulate.reading.gathering import CLUSTER, Live, gather_objects
 from scheduler.simulate.situation import Situation, find_time, make_engine, prepare
+from scheduler.state.pods import PodRecord
 
 Json = dict[str, Any]
 OK, MISTAKES = 0, 3
@@ -39,6 +40,8 @@ class Request:
         most: the most moves.
         min_run: for how long a pod must have run, as ``30m``.
         now: the time, in seconds since 1970; of files their own time counts.
+        applies: carry the plan out.
+        wait: how long each move may take.
     """
 
     config: Config
@@ -47,15 +50,26 @@ class Request:
     most: int = 10
     min_run: str = "10m"
     now: int = 0
+    applies: bool = False
+    wait: str = "5m"
 
 
 @dataclass(frozen=True, slots=True)
 class PlanAnswer:
-    """What is printed, mistakes in objects for standard error, and the exit code."""
+    """What is printed, mistakes in objects for standard error, and the exit code.
+
+    Attributes:
+        plan: the plan itself.
+        pods: the pods that it names, by uid.
+        owners: who makes them again.
+    """
 
     printed: Json
     complaints: list[str]
     code: int
+    plan: Plan
+    pods: Mapping[str, PodRecord]
+    owners: Owners
 
 
 def check_request(request: Request) -> None:
@@ -67,6 +81,9 @@ def check_request(request: Request) -> None:
     if request.most < 1:
         raise BadInput("--moves", "must be at least 1")
     parse_seconds(request.min_run, "--min-run")
+    parse_seconds(request.wait, "--wait")
+    if request.applies and request.files:
+        raise BadInput("--apply", "needs a cluster: pods of files cannot be moved")
     wanted = request.only_for
     if wanted is not None and (wanted.count("/") != 1 or not all(wanted.split("/"))):
         raise BadInput("--for", f'"{wanted}" is not a pod: write NAMESPACE/POD')
@@ -106,7 +123,8 @@ def plan_defrag(request: Request, live: Live | None, stdin: TextIO, tell: Tell) 
         only_for=uid,
     )
     plan = engine.ask(PlanOfMoves(terms))
-    printed = rows.write_plan(plan, engine.ask(KnownPods()), owners, request.only_for)
+    pods = engine.ask(KnownPods())
+    printed = rows.write_plan(plan, pods, owners, request.only_for)
     problems = list(inventory.mistakes.values())
     said = [make_visible(gathered.origins[one.position].prefix(str(one))) for one in problems]
     more = len(said) - _TOLD_MAX
@@ -115,7 +133,7 @@ def plan_defrag(request: Request, live: Live | None, stdin: TextIO, tell: Tell) 
         f"warning: {text}" for text in gaps.report_unlisted_kinds(situation.unlisted or {})
     ]
     mine = any(gathered.origins[one.position].file != CLUSTER for one in problems)
-    return PlanAnswer(printed, complaints, MISTAKES if mine else OK)
+    return PlanAnswer(printed, complaints, MISTAKES if mine else OK, plan, pods, owners)
 
 
 def _decide(engine: Engine, situation: Situation, config: Config, at: float) -> None:

@@ -10,7 +10,7 @@ from scheduler.printing import count_nouns
 
 Json = Mapping[str, Any]
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
-HOW = "Each move was tried on the scheduler's own engine, in this order. Nothing was moved."
+HOW = "Each move was tried on the scheduler's own engine, in this order."
 
 
 def sum_up(plan: Json) -> str:
@@ -88,7 +88,7 @@ def _join(parts: Sequence[str]) -> str:
 
 def _explain_nothing(plan: Json) -> str:
     if not plan["movable"] and plan["stays"]:
-        return f"no running pod may be moved. There are {_list_stays(plan)}"
+        return f"no running pod may be moved ({_list_stays(plan)})"
     if not plan["movable"]:
         return "no pod runs that could be moved"
     if plan["for"]:

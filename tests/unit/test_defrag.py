@@ -290,7 +290,9 @@ def test_what_is_printed_when_there_is_nothing_to_move() -> None:
     alone = share("alone", "a-0", kind="")
     done = run(objects=[*NODES, alone, later])
     assert done.exit_code == 0, done.output
-    text = "Nothing to move: no running pod may be moved. There are 1 pod that no controller would make again."
+    text = (
+        "Nothing to move: no running pod may be moved (1 pod that no controller would make again)."
+    )
     assert unwrapped(done.stdout).strip() == text
     done = run(objects=[*NODES])
     assert unwrapped(done.stdout).strip() == "Nothing to move: no pod runs that could be moved."
