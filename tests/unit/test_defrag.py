@@ -10,12 +10,19 @@ from typer.testing import CliRunner
 from scheduler import cli
 from scheduler.api.placement import Mode, Placement
 from scheduler.config import Config
+from scheduler.defrag import planning
+from scheduler.defrag.contract import Terms
 from scheduler.documents import writing
+from scheduler.engine.allowance import Unlimited
+from scheduler.engine.questions.defrag import PlanOfMoves
 from scheduler.errors import BadInput
-from scheduler.plan import owners
+from scheduler.plan import owners, words
 from scheduler.plan.command import Request, check_request, plan_defrag
 from scheduler.simulate import schedule
+from scheduler.simulate.reading import inventory as inventories
 from scheduler.simulate.reading.gathering import Live
+from scheduler.simulate.situation import make_engine
+from scheduler.state import checks
 from tests import make
 from tests.docs import examples
 from tests.model import mig
@@ -132,6 +139,19 @@ def test_pods_that_leave_or_came_just_now_stay() -> None:
     assert (
         stays(planned(*NODES, SMALL, new, min_run="24h"))["that have not run for the minimum"] == 1
     )
+
+
+def test_the_queue_of_a_pod_lets_it_run_for_its_minimum() -> None:
+    def queue(minimum: str) -> Json:
+        free = {"quota": -1, "limit": -1}
+        spec = {"preemptMinRuntime": minimum, "resources": dict.fromkeys(("cpu", "memory", "gpu"), free)}  # fmt: skip
+        return {"apiVersion": "scheduling.run.ai/v2", "kind": "Queue", "metadata": {"name": "q"}, "spec": spec}  # fmt: skip
+
+    both = [share("small", "a-0", 200), share("large", "b-0", 500)]
+    for one in both:
+        one["metadata"]["labels"] = {"kai.scheduler/queue": "q"}
+    assert stays(planned(*NODES, *both, queue("900h"))) == {"that have not run for the minimum": 2}
+    assert moved(planned(*NODES, *both, queue("1h"))) == [("small", "a", "b")]
 
 
 def test_a_budget_keeps_its_pods_unless_it_allows_one_to_go() -> None:
@@ -278,6 +298,40 @@ def test_the_same_objects_give_the_same_plan() -> None:
     pods = [share(f"p{i}", f"{'abcd'[i % 4]}-0", 100 + 10 * i) for i in range(12)]
     nodes = [cards_node(name) for name in "abcd"]
     assert planned(*nodes, *pods) == planned(*nodes, *pods[::-1])
+
+
+def test_planning_leaves_everything_as_it_was() -> None:
+    pods = [share(f"p{i}", f"{'abcd'[i % 4]}-0", 100 + 10 * i) for i in range(12)]
+    wide = waiting("wide", gpu=1, gpumem=MIB, gpucores=100)
+    nodes = [cards_node(name) for name in "abcd"]
+    inventory = inventories.read_inventory([*nodes, *pods, wide], strict=True)
+    engine = make_engine(inventory, Config(placement=Placement(mode=Mode.BEST_FIT)))
+    engine.decide(NOW, Unlimited())
+    cluster = engine._cluster
+
+    def look() -> tuple[Any, ...]:
+        columns = cluster.nodes.columns.totals, cluster.cards.columns.used
+        on = {node: sorted(there) for node, there in cluster.pods_on.items() if there}
+        return (*(column.tobytes() for column in columns), dict(cluster.pods), on)
+
+    before = look()
+    question = PlanOfMoves(Terms({}, frozenset(), NOW, 600.0, 10))
+    found = engine.ask(question)
+    assert any(move.lets_in for bundle in found.bundles for move in bundle)
+    assert look() == before
+    checks.verify(cluster)
+    assert engine.ask(question) == found
+
+
+def test_work_is_bounded_and_a_plan_that_was_cut_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    nodes = [cards_node(name) for name in "abcd"]
+    pods = [share("p0", "a-0", 200), share("p1", "b-0", 200), share("q", "c-0", 500, kind="")]
+    assert planned(*nodes, *pods)["complete"]
+    monkeypatch.setattr(planning, "TRIES_MAX", 1)
+    found = planned(*nodes, *pods)
+    assert (found["complete"], found["tried"] <= 4) == (False, True)
+    text = "".join(words.list_remarks(found))
+    assert "no more was tried" in text
 
 
 def run(*arguments: str, objects: list[Json]) -> Any:
