@@ -68,28 +68,34 @@ class Planning:
     def _choose(self) -> tuple[list[Bundle], bool]:
         """Choose bundles, and carry each out in the caller's trial; whether more could have been tried."""
         chosen: list[Bundle] = []
-        heap: list[tuple[object, Bundle]] = []
+        heap: list[tuple[object, Bundle, tuple[str, ...]]] = []
         left, is_cut = self._terms.most, False
+
+        def put(uids: tuple[str, ...]) -> None:
+            if uids and (found := self._trier.try_set(uids, most=left)) is not None:
+                heapq.heappush(heap, (found.rank, found, uids))
+
         for uids in self._list_sets():
             if self._trier.tried >= TRIES_MAX:
                 is_cut = True
                 break
-            if (found := self._trier.try_set(uids, most=left)) is not None:
-                heapq.heappush(heap, (found.rank, found))
+            put(uids)
         while heap and left and not self._is_satisfied():
             if self._trier.tried >= 2 * TRIES_MAX:
                 return chosen, True
-            rank, bundle = heapq.heappop(heap)
-            again = self._trier.try_set(bundle.uids, most=left)
+            rank, _, uids = heapq.heappop(heap)
+            again = self._trier.try_set(uids, most=left)
             if again is None:
                 continue
             if again.rank != rank:
-                heapq.heappush(heap, (again.rank, again))
+                heapq.heappush(heap, (again.rank, again, uids))
                 continue
             done = self._trier.carry_out(again.uids)
             if done is not None:
                 chosen.append(done)
                 left -= len(done.moves)
+                # A bundle may have fewer pods than its set: the others may gain something by themselves.
+                put(tuple(uid for uid in uids if uid not in done.uids))
         return chosen, is_cut
 
     def _list_sets(self) -> Iterator[tuple[str, ...]]:

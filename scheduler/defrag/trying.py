@@ -75,7 +75,8 @@ class Trier:
         if bundle is None:
             return None
         moves, gains = bundle
-        best = max(range(len(moves)), key=lambda k: (gains[k] / (k + 1), -k))
+        helps = [any(move.lets_in for move in moves[: k + 1]) for k in range(len(moves))]
+        best = max(range(len(moves)), key=lambda k: (helps[k], gains[k] / (k + 1), -k))
         return self._make_bundle(moves[: best + 1], gains[best]) if gains[best] > 0 else None
 
     def carry_out(self, uids: Sequence[str]) -> Bundle | None:
