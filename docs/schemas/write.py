@@ -377,13 +377,33 @@ def replay() -> Schema:
     """The results of a replay: flat records. The name of a figure contains the name of its resource."""
     what = {
         "trace": TEXT, "variant": TEXT, "experiment": TEXT, "mode": TEXT, "load": maybe(NUMBER), "load_of": TEXT,
-        "binding": TEXT, "queue": FLAG, "waiting": TEXT, "learn": TEXT, "queues": TEXT,
+        "binding": TEXT, "queue": FLAG, "waiting": TEXT, "learn": TEXT, "queues": TEXT, "defrag": TEXT,
     }  # fmt: skip
-    figures = "allocated|asked|dropped_pods|evicted|frag|lost|nodes_occupied|occupied_nodes|recorded_seconds|seconds|still_waiting_pods|stranded|team|teams|wait"
+    figures = "allocated|asked|dropped_pods|evicted|frag|lost|moves|nodes_occupied|occupied_nodes|recorded_seconds|seconds|still_waiting_pods|stranded|team|teams|wait"
     figure = {f"^({figures})(_.+)?$": maybe(NUMBER)}
     run = one(**what, seed=WHOLE, arrivals=WHOLE) | {"patternProperties": figure}
     summary = one(**what, runs=WHOLE) | {"patternProperties": figure}
     return _answer(runs=many(run), summary=many(summary))
+
+
+def plan() -> Schema:
+    """Which running pods to move, and what that frees."""
+    pod = one(namespace=TEXT, name=TEXT, uid=TEXT)
+    card = one(index=WHOLE, id=TEXT, model=TEXT, cores=WHOLE, memoryMiB=WHOLE)
+    seat = one(node=TEXT, cards=many(card))
+    freed = one(
+        what=words("card", "slot", "node"), node=TEXT, card=maybe(one(index=WHOLE, id=TEXT, model=TEXT)),
+    )  # fmt: skip
+    move = one(
+        pod=pod, owner=one(kind=TEXT, name=TEXT), onlyPod=FLAG, runSeconds=WHOLE, **{"from": seat}, to=seat,
+        frees=many(freed), letsIn=many(one(pod=pod, group=maybe(TEXT), to=seat)),
+    )  # fmt: skip
+    totals = one(wholeCards=WHOLE, idleNodes=WHOLE, waitingPods=WHOLE)
+    return _answer(
+        **{"for": maybe(TEXT)}, bundles=many(one(moves=many(move))),
+        totals=one(moves=WHOLE, before=totals, after=totals),
+        movable=WHOLE, stays=many(one(reason=TEXT, pods=WHOLE)), tried=WHOLE, complete=FLAG,
+    )  # fmt: skip
 
 
 def queue() -> Schema:
@@ -460,7 +480,7 @@ def queue() -> Schema:
     return {"oneOf": [listed, shown, why, kai_shown, kai_why]}
 
 
-ALL = (simulate, explain, audit, showback, replay, queue)
+ALL = (simulate, explain, audit, showback, replay, plan, queue)
 
 
 def _answer(**fields: Schema) -> Schema:

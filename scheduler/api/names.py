@@ -119,6 +119,10 @@ CHECKPOINT = "evenkeel.dev/checkpoint-every"
 ON_FAILURE = "evenkeel.dev/on-failure"
 REPLACE, RESTART = "replace", "restart"
 
+# Annotations of pods that autoscalers leave on their node: "false" of Cluster Autoscaler's, "true" of Karpenter's.
+SAFE_TO_EVICT = "cluster-autoscaler.kubernetes.io/safe-to-evict"
+DO_NOT_DISRUPT = "karpenter.sh/do-not-disrupt"
+
 # Groups: scheduler-plugins and Koordinator. The first two are labels, the others are annotations.
 X_GROUP = "scheduling.x-k8s.io/pod-group"
 COSCHEDULING_GROUP = "pod-group.scheduling.sigs.k8s.io"

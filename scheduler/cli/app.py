@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 
 from scheduler import printing
-from scheduler.cli import audit, demo, explain, manual, queue, replay, run, simulate
+from scheduler.cli import audit, demo, explain, manual, plan, queue, replay, run, simulate
 
 _HELP_COLUMNS = 80  # longer lines are hard to read
 _NO_PLACE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
@@ -31,6 +31,7 @@ for command in (
     run.rerun,
     simulate.simulate,
     explain.explain,
+    plan.plan,
     queue.queue,
     replay.replay,
     audit.audit,

@@ -84,6 +84,14 @@ def replay(
             "to compare policies. For recorded, with --queue.",
         ),
     ] = None,
+    defrag: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="MOVES,...",
+            help="Every ten minutes plan and carry out at most so many moves of running pods; a mean lifetime is an hour. "
+            "0 moves none; several are compared. Not for fill.",
+        ),
+    ] = None,
     learn: Annotated[
         words.Learning,
         typer.Option(
@@ -131,6 +139,7 @@ def replay(
         plot=plot,
         strict=strict,
         queues=queues or (),
+        defrag=defrag or ("0",),
     )
     try:
         command.plan_jobs(request)

@@ -65,6 +65,21 @@ def find_unit_costs(cluster: Cluster, units: Sequence[Sequence[PodRecord]]) -> l
     return costs
 
 
+def find_costs_alone(cluster: Cluster, pods: c.Ints) -> c.Ints:
+    """Find [k] what protectors say that it costs if the pod of a row goes and all others stay, for each row."""
+    places = np.arange(pods.size + 1)
+    # Each pod counts as on a place of its own; -1 is the row of no node.
+    found = p.Units(
+        rows=np.full(pods.size, -1, np.int64),
+        first=places,
+        begins=places,
+        pods=pods,
+        cost=np.zeros(pods.size, np.int64),
+    )
+    protectors.add_costs(cluster, found)
+    return found.cost
+
+
 def _gather(
     cluster: Cluster, rows: c.Ints, there: tuple[c.Ints, c.Ints], may_go: c.Flags
 ) -> p.Units:

@@ -150,6 +150,14 @@ def measure_in_steps(cluster: Cluster, typical: Typical) -> Generator[None, None
     )
 
 
+def find_open(cluster: Cluster) -> c.Flags:
+    """Find [N] the nodes that take pods: neither malformed nor cordoned, nor in a bad state."""
+    found = cluster.nodes.columns.valid.copy()
+    for row in cluster.nodes.rows.values():
+        found[row] &= not _is_closed(cluster, row)
+    return found
+
+
 def _is_closed(cluster: Cluster, row: int) -> bool:
     facts = cluster.nodes.facts[row]
     return facts is not None and (

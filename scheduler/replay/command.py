@@ -23,6 +23,7 @@ SEED_MAX = 2**32 - 1
 SEEDS_MAX = 10_000
 LOAD_MAX = 100.0
 ARRIVALS_MAX = 10_000_000
+MOVES_MAX = 1000
 _RANGE = re.compile(r"(\d{1,10})(?:\.\.(\d{1,10}))?", re.ASCII)
 
 
@@ -34,6 +35,7 @@ class Request:
         load, arrivals: None takes the default of the experiment.
         strict: contradictory lines of a trace are refused.
         queues: the files of policies.
+        defrag: how many running pods each plan moves at most, several to compare them; 0 moves none.
     """
 
     trace: Path
@@ -53,6 +55,7 @@ class Request:
     plot: Path | None = None
     strict: bool = False
     queues: Sequence[Path] = ()
+    defrag: Sequence[str] = ("0",)
 
 
 def execute(
@@ -122,10 +125,10 @@ def plan_jobs(request: Request) -> list[Job]:
         Job(variant, request.experiment, load, arrivals, RunOptions(
             mode, request.learn, request.queue, seed,
             measure_frag=is_fill or request.plot is not None,
-            waiting=request.waiting, policy=policy,
+            waiting=request.waiting, policy=policy, defrag=moves,
         ))
-        for variant, policy, mode, seed in itertools.product(
-            variants, _read_policies(request), modes, seeds
+        for variant, policy, moves, mode, seed in itertools.product(
+            variants, _read_policies(request), _read_moves(request), modes, seeds
         )
     ]  # fmt: skip
 
@@ -147,6 +150,20 @@ def _read_policies(request: Request) -> list[Policy | None]:
             raise BadInput("--queues", f"two files are named {policy.name}: results would be mixed")
         found[policy.name] = policy
     return list(found.values())
+
+
+def _read_moves(request: Request) -> list[int]:
+    """Read how many pods each plan may move."""
+    found = []
+    for text in _split_values("--defrag", request.defrag):
+        if not (text.isascii() and text.isdigit() and int(text) <= MOVES_MAX):
+            raise BadInput("--defrag", f'"{text}" is not a number of moves within 0..{MOVES_MAX}')
+        found.append(int(text))
+    if any(found) and request.experiment == "fill":
+        raise BadInput("--defrag", "not for fill: there is no time in which pods could be moved")
+    if any(found) and request.queues:
+        raise BadInput("--defrag", "not with --queues: pods of teams are not moved")
+    return found
 
 
 def _check_teams(trace: Trace, jobs: Sequence[Job]) -> Iterator[str]:

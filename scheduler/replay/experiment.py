@@ -164,6 +164,7 @@ class RunOptions:
         measure_frag: measure the fragments of the cluster after every arrival.
         waiting: in which order pods that wait are tried.
         policy: how the queues of the trace's teams share the cluster; None: pods need no quota.
+        defrag: how many running pods each plan moves at most; 0: none is ever moved.
     """
 
     mode: str
@@ -173,6 +174,7 @@ class RunOptions:
     measure_frag: bool
     waiting: Waiting = "backfill"
     policy: Policy | None = None
+    defrag: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,6 +211,23 @@ class Samples:
 
 
 @dataclass(frozen=True, slots=True)
+class Moved:
+    """What came of plans of moves.
+
+    Attributes:
+        moves: how many pods were moved.
+        missed: how many of them went elsewhere than planned, or had to wait.
+        cards: how many cards were whole after a move and not before.
+        let_in: how many waiting pods got a node when a pod had left.
+    """
+
+    moves: int
+    missed: int
+    cards: int
+    let_in: int
+
+
+@dataclass(frozen=True, slots=True)
 class Series:
     """The history of a run; N nodes, A arrivals.
 
@@ -226,6 +245,7 @@ class Series:
         seconds: the wall time of the run.
         samples: what was stranded; None if that was not measured.
         stays: every stay on a node, where pods may be evicted; None: each pod stays until it ends.
+        moved: what came of moves; None: no pod is moved.
     """
 
     asked: Ints
@@ -240,6 +260,7 @@ class Series:
     seconds: float
     samples: Samples | None = None
     stays: Stays | None = None
+    moved: Moved | None = None
 
 
 def ignore_progress(_part: float) -> None:

@@ -31,7 +31,7 @@ from scheduler.replay.experiment import (
     Workload,
     ignore_progress,
 )
-from scheduler.replay.measures import fill, recorded, streams, teams, usage
+from scheduler.replay.measures import fill, moves, recorded, streams, teams, usage
 from scheduler.replay.measures.averages import Record
 from scheduler.replay.measures.curve import Curve
 from scheduler.replay.measures.teams import TeamCurves
@@ -64,9 +64,9 @@ class Job:
 
     @property
     def label(self) -> str:
-        """The mode, and the policy if there is one: what differs between runs of one experiment."""
-        policy = self.options.policy
-        return self.options.mode if policy is None else f"{policy.name}, {self.options.mode}"
+        """The mode, the policy if there is one, and moves: what differs between runs of one experiment."""
+        policy = "" if self.options.policy is None else self.options.policy.name
+        return ", ".join(filter(None, (policy, say_moves(self.options), self.options.mode)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +158,8 @@ def run_job(job: Job, trace: Trace, engine: Engine, tell: Tell = ignore_progress
     series = engine(trace, workload, job.options, tell)
     figures, curve = _measure(job, trace, workload, series)
     policy, of_teams = job.options.policy, None
+    if series.moved is not None:
+        figures |= moves.make_figures(series.moved)
     if policy is not None:
         of_teams = teams.make_curves(trace, workload, series, policy)
         figures |= teams.make_figures(trace, workload, series, of_teams)
@@ -173,6 +175,7 @@ def run_job(job: Job, trace: Trace, engine: Engine, tell: Tell = ignore_progress
         "queue": job.options.queue,
         "waiting": job.options.waiting if job.options.queue and policy is None else "",
         "queues": "" if policy is None else policy.name,
+        "defrag": say_moves(job.options),
         "learn": job.options.learn,
         "arrivals": len(workload.pod),
         **figures,
@@ -180,6 +183,11 @@ def run_job(job: Job, trace: Trace, engine: Engine, tell: Tell = ignore_progress
     }
     used = usage.measure_end(asked, workload, series)
     return Finished(job, record, curve, used, series.gpu_used, of_teams)
+
+
+def say_moves(options: RunOptions) -> str:
+    """Say how many pods each plan moves at most; empty if none is moved."""
+    return f"defrag {options.defrag}" if options.defrag else ""
 
 
 def _make_workload(job: Job, trace: Trace) -> Workload:
@@ -211,8 +219,10 @@ def _try_job(
 
 
 def _import_engine(job: Job) -> Engine:
-    from scheduler.replay import run, team_run  # noqa: PLC0415 - numba costs half a second
+    from scheduler.replay import moving_run, run, team_run  # noqa: PLC0415 - numba costs half a second
 
+    if job.options.defrag:
+        return moving_run.run_moving
     return run.run_experiment if job.options.policy is None else team_run.run_teams
 
 

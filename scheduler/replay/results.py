@@ -21,10 +21,10 @@ from scheduler.replay.measures.averages import Record, Value
 
 # Runs that differ in one of these fields are summarised separately; runs that differ only in their seed, together.
 GROUP = (
-    "trace", "variant", "experiment", "load", "load_of", "binding", "queue", "waiting", "learn", "queues", "mode",
+    "trace", "variant", "experiment", "load", "load_of", "binding", "queue", "waiting", "learn", "queues", "defrag", "mode",
 )  # fmt: skip
 # These differ between the columns of one table.
-_ACROSS = 2
+_ACROSS = 3
 _NO_FIGURES = ("seed", "arrivals")
 _OF_RESOURCE = re.compile(r"(allocated|stranded)_(.+)_percent(?:_at_(\w+))?")
 _LOADS_SHOWN = ("100", "end")
@@ -93,7 +93,9 @@ def print_results(records: Sequence[Record], console: Console) -> None:
     for group in groups.values():
         # The title is printed above, because a table's own title is folded to the table's width.
         console.print(_make_title(group[0]), highlight=False, markup=False, soft_wrap=True)
-        shown = [name for name in group[0] if _is_shown(name, group[0])]
+        # Only runs in which pods are moved have figures of moves.
+        names = dict.fromkeys(name for one in group for name in one)
+        shown = [name for name in names if _is_shown(name, group[0])]
         # A recorded run has all figures, but most of them are 0.
         is_recorded = group[0]["experiment"] == "recorded"
         nothing = [
@@ -144,14 +146,14 @@ def _make_table(group: Sequence[Record], rows: Sequence[str]) -> Table:
         heading = "\n".join(str(one[key]) for key in GROUP[-_ACROSS:] if one[key])
         table.add_column(heading, justify="right", no_wrap=True)
     for name in rows:
-        cells = [_write_cell(one[name], one[f"{name}_sd"]) for one in group]
+        cells = [_write_cell(one.get(name), one.get(f"{name}_sd")) for one in group]
         if any(cells):
             table.add_row(write_heading(name), *cells)
     return table
 
 
 def _is_nothing(one: Record, name: str) -> bool:
-    return one[name] == 0 and not one[f"{name}_sd"]
+    return one.get(name, 0) == 0 and not one.get(f"{name}_sd")
 
 
 def _is_shown(name: str, one: Record) -> bool:

@@ -89,6 +89,8 @@ class Replay:
         )
         # Pods that are drawn one by one form no groups.
         self._has_groups = trace.has_groups and workload.is_recorded
+        # Pods that nothing is read of need not be seen to run.
+        self._shows_running = self._has_groups
         self._nodes: dict[str, int] = {}
         has_hostname = objects.needs_hostnames(trace)
         for place, index in enumerate(workload.order.tolist()):
@@ -230,7 +232,7 @@ class Replay:
         outcome = self.engine.decide(at, _UNLIMITED)
         for bind in outcome.binds:
             self._confirm_bind(bind, at)
-            if self._has_groups:
+            if self._shows_running:
                 self._start_pod(bind, at)
         if not self._options.queue:
             for plan in outcome.plans:

@@ -53,10 +53,10 @@ class StoppingReplay(Replay):
         for i, end in self._ends.items():
             self._note_stay(i, end, is_lost=False)
         series = super()._make_series(asked, allocated, frag, occupied, seconds)
-        return replace(series, stays=_gather_stays(self._stays))
+        return replace(series, stays=gather_stays(self._stays))
 
 
-def _gather_stays(found: list[tuple[int, int, float, float, bool]]) -> Stays:
+def gather_stays(found: list[tuple[int, int, float, float, bool]]) -> Stays:
     """Gather stays in the order of their starts."""
     found = sorted(found, key=lambda one: (one[2], one[0]))
     columns = list(zip(*found, strict=True)) or [()] * 5

@@ -106,6 +106,16 @@ def test_what_simulate_prints(fleet: Path) -> None:
     assert any(one["victims"] for one in found["pods"])
 
 
+def test_what_plan_prints(fleet: Path) -> None:
+    nodes, pods = str(examples.NODES), str(examples.FOLDER / "defragment.yaml")
+    of = ["plan", "defrag", "-f", nodes, "-f", pods]
+    (bundle,) = check("plan", *of)["bundles"]
+    assert bundle["moves"][-1]["letsIn"]
+    assert check("plan", *of, "--for", "default/train")["for"] == "default/train"
+    assert not check("plan", *of, "--min-run", "10h")["movable"]
+    check("plan", "plan", "defrag", "-f", str(fleet), codes=(0, 3))
+
+
 def test_what_explain_prints(fleet: Path) -> None:
     of = ["-f", str(fleet)]
     pods = [*[*mixed_fleet.running()][::40], *mixed_fleet.pending()]

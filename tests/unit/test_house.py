@@ -153,6 +153,7 @@ def test_priorities_of_pods_that_run_are_compared_in_one_room_only() -> None:
         if _compares_priorities(node)
     }
     others = {
+        "defrag/waiters.py",  # who waits and comes before a new pod
         "kernels/preempt.py",  # puts the units of a place in the order of importance
         "shapes/policies.py",  # priorities of BalancePolicies
         "state/nominations.py",  # the order of pods that wait

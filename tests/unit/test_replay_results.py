@@ -20,7 +20,7 @@ from scheduler.replay.measures.averages import Record
 def record(mode: str, seed: int, percent: float | None, **more: float | None) -> Record:
     return {
         "trace": "t", "variant": "default", "experiment": "churn", "mode": mode, "seed": seed,
-        "load": 1.0, "load_of": "gpu", "binding": "gpu", "queue": False, "waiting": "", "learn": "seen", "queues": "", "arrivals": 10,
+        "load": 1.0, "load_of": "gpu", "binding": "gpu", "queue": False, "waiting": "", "learn": "seen", "queues": "", "defrag": "", "arrivals": 10,
         "allocated_percent": percent, **more,
     }  # fmt: skip
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from scheduler.engine.answers import (
     auditing,
+    defrag,
     explaining,
     kai_queues,
     measures,
@@ -21,6 +22,7 @@ from scheduler.engine.answers import (
 )
 from scheduler.engine.answers.inside import Inside
 from scheduler.engine.questions import auditing as of_auditing
+from scheduler.engine.questions import defrag as of_defrag
 from scheduler.engine.questions import explaining as of_explaining
 from scheduler.engine.questions import kai_queues as of_kai_queues
 from scheduler.engine.questions import measures as of_measures
@@ -103,6 +105,7 @@ ANSWERS: Mapping[type[Question[Any]], Callable[[Inside, Any], Any]] = {
     of_auditing.WrongLabels: auditing.compare_labels,
     of_auditing.ReturnOf: auditing.judge_return,
     of_auditing.BestNodesFor: auditing.find_best,
+    of_defrag.PlanOfMoves: defrag.plan_moves,
     of_measures.Departures: measures.recall_departures,
     of_measures.Totals: measures.recount,
     of_measures.Devices: measures.copy_devices,

@@ -1,7 +1,7 @@
 """Measures figures from the history of a run.
 
 Belongs here: ``fill``, ``streams`` and ``recorded`` make the record and the curve of a run of their kind;
-``by_resource`` has the figures of every resource that all three share; ``usage`` computes how much was in use at each
+``moves`` has the figures of moved pods; ``by_resource`` has the figures of every resource that all three share; ``usage`` computes how much was in use at each
 time from the pods on each node; ``stranded`` measures the free capacity that no pod could use; ``averages`` has means
 that skip missing values, ``classes`` has the sizes that pods request, ``summary`` joins the seeds. Does not
 belong here: how figures are shown.

@@ -171,7 +171,9 @@ def _measure_missing(judged: Judged) -> c.Floats:
     nodes, ask = judged.cluster.nodes.columns, judged.ask
     at = np.ix_(ask.resources, judged.rows)
     free = np.maximum(0, nodes.allocatable[at] - nodes.requested[at]).T
-    parts = np.where(_find_short(judged), (ask.amounts - free) / ask.amounts, 0.0)
+    # A pod may request 0 of a resource, and is never short of it.
+    lacks = np.where(_find_short(judged), ask.amounts - free, 0)
+    parts = lacks / np.maximum(1, ask.amounts)
     missing: c.Floats = parts.sum(axis=1)
     lacking = np.flatnonzero(judged.bits[0] >> int(ask.prefers.bits[c.BIT_CARDS]) & 1)
     if lacking.size:
@@ -189,7 +191,7 @@ def _measure_missing_cards(judged: Judged) -> c.Floats:
     free = np.maximum(0, cards.total[:, seen.cards] - cards.used[:, seen.cards])
     mib = cards_seen.measure_requested_mib(judged, seen.cards, slot)
     of_memory, of_cores = codes == CardRefusal.MEMORY, codes == CardRefusal.CORES
-    cost[of_memory] = ((mib - free[c.MIB]) / mib)[of_memory]
+    cost[of_memory] = 1 - free[c.MIB][of_memory] / mib[of_memory]
     cores = np.maximum(1, cards_seen.measure_requested_cores(judged, seen.cards, slot))
     cost[of_cores] = (1 - free[c.CORES] / cores)[of_cores]
     wanted = int(asked[c.N_CARDS])

@@ -1,0 +1,75 @@
+"""The pods and groups that wait without room, and which of them have room now."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator
+
+import numpy as np
+
+from scheduler.cycle.schedule import Cycle
+from scheduler.schema.world import ANYWHERE
+from scheduler.state.cluster import Cluster
+from scheduler.state.entities import AnyEntity, Entity
+from scheduler.state.pods import Life, PodRecord
+
+# The most kinds of pods, and the most groups, that are tried after a move; those first that come first.
+_KINDS_MAX, _GROUPS_MAX = 32, 8
+
+
+class Waiters:
+    """Those that were tried in vain, in their order. Pods that no rule distinguishes are one kind."""
+
+    def __init__(self, cluster: Cluster, cycle: Cycle, waiting: Iterable[AnyEntity]) -> None:
+        """``waiting``: who was tried and found no room, the first one first."""
+        self._cluster, self._cycle = cluster, cycle
+        self.entities = list(waiting)
+        kinds: dict[Hashable, list[str]] = {}
+        self.groups: list[Entity] = []
+        for one in self.entities:
+            if isinstance(one, Entity):
+                self.groups.append(one)
+            else:
+                kinds.setdefault(cycle.find_kind(one), []).append(one.uid)
+        self.kinds = list(kinds.values())[:_KINDS_MAX]
+        del self.groups[_GROUPS_MAX:]
+
+    def count(self) -> int:
+        """Count the pods that wait without room."""
+        return sum(
+            self._cluster.pods[pod.uid].life == Life.PENDING
+            for one in self.entities
+            for pod in one.members
+        )
+
+    def place_pods(self, row: int, priority: int, *, is_before: bool) -> Iterator[PodRecord]:
+        """Place the pods that have room now that something has left a node; yield each.
+
+        ``is_before``: those that come before a new pod of a priority, which are all of no lower one; else the others.
+        """
+        at = np.array([row], np.int64)
+        for uids in self.kinds:
+            for uid in uids:
+                pod = self._cluster.pods[uid]
+                if pod.life != Life.PENDING:
+                    continue
+                if (pod.priority >= priority) != is_before:
+                    break
+                if self._cycle.find_barriers(pod, at) is not None:
+                    break
+                if not self._cycle.place_among(pod, ANYWHERE, explain=False).binds:
+                    break
+                yield self._cluster.pods[uid]
+
+    def place_groups(self) -> Iterator[tuple[Entity, list[PodRecord]]]:
+        """Place the groups that have room now; yield each with its pods that have a node."""
+        for group in self.groups:
+            if any(self._cluster.pods[pod.uid].life != Life.PENDING for pod in group.members):
+                continue
+            if not self._cycle.could_place_group(group):
+                continue
+            with self._cluster.trial() as trial:
+                plan = self._cycle.place_group(group)
+                if not plan.binds:
+                    continue
+                trial.commit()
+            yield group, [self._cluster.pods[bind.uid] for bind in plan.binds]

@@ -1,0 +1,41 @@
+"""Answers about which running pods to move."""
+
+from __future__ import annotations
+
+from scheduler.defrag.contract import Plan
+from scheduler.defrag.planning import Planning
+from scheduler.engine.answers.inside import Inside
+from scheduler.engine.questions import defrag as ask
+from scheduler.state.entities import AnyEntity, Entity
+from scheduler.state.pods import Life, PodRecord
+from scheduler.tenancy.kai.rules import find_preempt_seconds
+from scheduler.waiting.entries import Entry, Where
+
+
+def plan_moves(inside: Inside, question: ask.PlanOfMoves) -> Plan:
+    """Which pods to move."""
+    inside.cycle.learn()
+    waiting = _list_waiting(inside)
+
+    def find_minimum(pod: PodRecord) -> float:
+        accounts = inside.shares
+        queues = accounts.tree.queues if len(accounts.tree) else {}
+        queue = queues.get(accounts.find_terms(pod).queue) if queues else None
+        return 0.0 if queue is None else find_preempt_seconds(queue)
+
+    return Planning(inside.cluster, inside.cycle, waiting, question.terms, find_minimum).make_plan()
+
+
+def _list_waiting(inside: Inside) -> list[AnyEntity]:
+    """List who was tried in vain and has no room promised, the first one first."""
+    found = [one.entity for one in inside.pending.list_entries() if _lacks_room(inside, one)]
+    return sorted(found, key=inside.pending.order.find_place)
+
+
+def _lacks_room(inside: Inside, entry: Entry) -> bool:
+    if entry.where in (Where.GATED, Where.ACTIVE):
+        return False
+    if isinstance(entry.entity, Entity) and (entry.entity.problem or entry.entity.lacks):
+        return False
+    nominated = inside.cluster.nominations.find_node
+    return all(pod.life == Life.PENDING and not nominated(pod.uid) for pod in entry.entity.members)

@@ -1,0 +1,101 @@
+"""Moves a pod: it is evicted, so that its controller makes it again, and the successor is awaited.
+
+The Eviction API is called, so disruption budgets hold whatever a plan says. Nothing is written on the successor: the
+scheduler chooses its node.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Mapping
+from typing import Any, NamedTuple
+
+from scheduler.api import kinds
+from scheduler.errors import ApiError
+from scheduler.kube import answers
+from scheduler.kube.client import ApiClient
+from scheduler.kube.evict import requests
+from scheduler.state.pods import PodRecord
+from scheduler.telling.departures import Departure
+
+_POLL_SECONDS = 1.0
+_WORDS = Departure(
+    "moved", "Defragmented", "evenkeel plan defrag: moved", "Moved", "Moving", "moved", is_asked=True
+)  # fmt: skip
+
+Json = Mapping[str, Any]
+
+
+class Came(NamedTuple):
+    """Where the successor of a moved pod is.
+
+    Attributes:
+        name, node: the successor and its node; empty if there is none.
+        notes: its annotations.
+        trouble: why the move has come to no end; empty if it has.
+    """
+
+    name: str = ""
+    node: str = ""
+    notes: Mapping[str, str] = {}
+    trouble: str = ""
+
+
+async def move_pod(api: ApiClient, pod: PodRecord, owner: str, *, seconds: float) -> Came:
+    """Evict a pod, and wait until another pod of its controller has a node.
+
+    Args:
+        api: the API server.
+        pod: the pod, with the uid by which it was planned.
+        owner: the uid of its controller.
+        seconds: how long the eviction and the successor may take together.
+    """
+    loop = asyncio.get_running_loop()
+    until = loop.time() + seconds
+    try:
+        before = {one["metadata"]["uid"] for one in await _list_made_by(api, pod, owner)}
+        while (refusal := await _evict(api, pod)) is not None:
+            if loop.time() >= until:
+                return Came(trouble=f"it was not evicted: {refusal}")
+            await asyncio.sleep(_POLL_SECONDS)
+        while (found := _find_new(await _list_made_by(api, pod, owner), before)) is None:
+            if loop.time() >= until:
+                return Came(trouble=f"no successor had a node after {seconds:g} s")
+            await asyncio.sleep(_POLL_SECONDS)
+    except ApiError as error:
+        return Came(trouble=str(error))
+    meta = found["metadata"]
+    return Came(meta["name"], found["spec"]["nodeName"], meta.get("annotations") or {})
+
+
+async def _evict(api: ApiClient, pod: PodRecord) -> str | None:
+    """Evict a pod; why a budget does not let it go now, None if it goes.
+
+    Raises:
+        ApiError: the API server refused for another reason, or the pod is gone or another one.
+    """
+    try:
+        await requests.evict_pod(api, pod, _WORDS)
+    except ApiError as error:
+        if answers.is_eviction_refused(error):
+            return str(error)
+        raise
+    return None
+
+
+async def _list_made_by(api: ApiClient, pod: PodRecord, owner: str) -> list[Json]:
+    listed = await api.get(kinds.PODS.find_list_path(pod.namespace))
+    return [
+        one
+        for one in listed["items"]
+        if any(
+            of.get("controller") and of.get("uid") == owner
+            for of in one["metadata"].get("ownerReferences") or ()
+        )
+    ]
+
+
+def _find_new(pods: Collection[Json], before: Collection[str]) -> Json | None:
+    """Find a pod that was not there before, and has a node."""
+    new = (one for one in pods if one["metadata"]["uid"] not in before)
+    return next((one for one in new if one["spec"].get("nodeName")), None)

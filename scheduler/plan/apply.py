@@ -1,0 +1,81 @@
+"""Carries a plan out, one move after the other, and plans anew where a pod went elsewhere than planned."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import IntEnum
+
+from scheduler.defrag.contract import Move
+from scheduler.kube.evict.moves import Came
+from scheduler.plan import words
+from scheduler.plan.command import PlanAnswer
+from scheduler.state.pods import PodRecord
+
+# So often a plan is made anew, because a pod went elsewhere.
+_AGAIN_MAX = 3
+
+# Moves a pod of the controller with a uid.
+MovePod = Callable[[PodRecord, str], Came]
+
+
+class Ended(IntEnum):
+    """How the carrying out has ended, as an exit code."""
+
+    DONE = 0
+    STOPPED = 1
+
+
+def apply_plan(
+    made: PlanAnswer,
+    move_pod: MovePod,
+    plan_again: Callable[[int], PlanAnswer],
+    say: Callable[[str], None],
+    most: int,
+) -> Ended:
+    """Carry a plan out.
+
+    Args:
+        made: the plan.
+        move_pod: moves a pod.
+        plan_again: makes a plan of at most so many moves for the cluster as it is by now.
+        say: takes a sentence about what was done.
+        most: the most moves.
+    """
+    n_again = 0
+    while made.plan.bundles:
+        is_missed = False
+        for number, move in _number_moves(made):
+            most -= 1
+            pod, owner = made.pods[move.uid], made.owners.makers[move.uid]
+            came = move_pod(pod, owner.uid)
+            if came.trouble:
+                say(f"{number} {pod.key}: {came.trouble}; no more pods are moved")
+                return Ended.STOPPED
+            is_missed = not _is_planned(move, came)
+            where = "but not as planned" if is_missed else "as planned"
+            say(f"{number} {pod.key}: its successor {came.name} is on {came.node}, {where}")
+            if is_missed:
+                break
+        if not is_missed:
+            return Ended.DONE
+        if not most or n_again == _AGAIN_MAX:
+            say("no more plans are made; the rest of this one is left")
+            return Ended.STOPPED
+        n_again += 1
+        made = plan_again(most)
+        say(f"planned anew: {words.sum_up(made.printed)}")
+    return Ended.DONE
+
+
+def _number_moves(made: PlanAnswer) -> list[tuple[str, Move]]:
+    return [
+        (f"{i}.{k}" if len(bundle) > 1 else f"{i}", move)
+        for i, bundle in enumerate(made.plan.bundles, 1)
+        for k, move in enumerate(bundle, 1)
+    ]
+
+
+def _is_planned(move: Move, came: Came) -> bool:
+    """Whether a successor is on the planned node, and names each of the planned cards in its annotations."""
+    notes = "\n".join(came.notes.values())
+    return came.node == move.came.node and all(card.uuid in notes for card in move.came.cards)
