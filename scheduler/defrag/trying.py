@@ -156,8 +156,8 @@ class Trier:
             LetIn(one.uid, self._read_seat(one))
             for one in self._waiters.place_pods(row, pod.priority, is_before=is_before)
         ]
-        if is_last and is_before:
-            for group, pods in self._waiters.place_groups():
+        if is_last:
+            for group, pods in self._waiters.place_groups(pod.priority, is_before=is_before):
                 found += [LetIn(one.uid, self._read_seat(one), str(group.key)) for one in pods]
         return found
 

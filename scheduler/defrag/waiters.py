@@ -60,10 +60,17 @@ class Waiters:
                     break
                 yield self._cluster.pods[uid]
 
-    def place_groups(self) -> Iterator[tuple[Entity, list[PodRecord]]]:
-        """Place the groups that have room now; yield each with its pods that have a node."""
+    def place_groups(
+        self, priority: int, *, is_before: bool
+    ) -> Iterator[tuple[Entity, list[PodRecord]]]:
+        """Place the groups that have room now; yield each with its pods that have a node.
+
+        ``is_before``: as for ``place_pods``.
+        """
         for group in self.groups:
-            if any(self._cluster.pods[pod.uid].life != Life.PENDING for pod in group.members):
+            if (group.priority >= priority) != is_before or any(
+                self._cluster.pods[pod.uid].life != Life.PENDING for pod in group.members
+            ):
                 continue
             if not self._cycle.could_place_group(group):
                 continue
