@@ -17,7 +17,6 @@ from scheduler.cycle.schedule import Cycle
 from scheduler.defrag.contract import Freed, Held, LetIn, Move, Seat, What
 from scheduler.defrag.waiters import Waiters
 from scheduler.defrag.whole import Gauge, Whole
-from scheduler.schema.world import ANYWHERE
 from scheduler.state.cluster import Cluster
 from scheduler.state.pods import PodRecord
 
@@ -137,7 +136,7 @@ class Trier:
             seat, row = self._read_seat(pod), self._cluster.nodes.find_row(pod.node)
             trial.take_away(uid)
             lets_in = self._let_in(pod, row, is_before=True, is_last=is_last)
-            if not self._cycle.place_among(self._cluster.pods[uid], ANYWHERE, explain=False).binds:
+            if not self._waiters.place_pod(self._cluster.pods[uid]):
                 return None
             new = self._read_seat(self._cluster.pods[uid])
             if new == seat:

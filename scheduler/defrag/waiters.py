@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 
 import numpy as np
 
@@ -16,12 +16,18 @@ from scheduler.state.pods import Life, PodRecord
 _KINDS_MAX, _GROUPS_MAX = 32, 8
 
 
+# Whether the queue of a pod or group has room for it.
+LetTry = Callable[[AnyEntity], bool]
+
+
 class Waiters:
     """Those that were tried in vain, in their order. Pods that no rule distinguishes are one kind."""
 
-    def __init__(self, cluster: Cluster, cycle: Cycle, waiting: Iterable[AnyEntity]) -> None:
+    def __init__(
+        self, cluster: Cluster, cycle: Cycle, waiting: Iterable[AnyEntity], let_try: LetTry
+    ) -> None:
         """``waiting``: who was tried and found no room, the first one first."""
-        self._cluster, self._cycle = cluster, cycle
+        self._cluster, self._cycle, self._let_try = cluster, cycle, let_try
         self.entities = list(waiting)
         kinds: dict[Hashable, list[str]] = {}
         self.groups: list[Entity] = []
@@ -41,6 +47,12 @@ class Waiters:
             for pod in one.members
         )
 
+    def place_pod(self, pod: PodRecord) -> bool:
+        """Place a pod without a node if there is room for it, also in its queue; whether it has a node."""
+        return self._let_try(pod) and bool(
+            self._cycle.place_among(pod, ANYWHERE, explain=False).binds
+        )
+
     def place_pods(self, row: int, priority: int, *, is_before: bool) -> Iterator[PodRecord]:
         """Place the pods that have room now that something has left a node; yield each.
 
@@ -56,7 +68,7 @@ class Waiters:
                     break
                 if self._cycle.find_barriers(pod, at) is not None:
                     break
-                if not self._cycle.place_among(pod, ANYWHERE, explain=False).binds:
+                if not self.place_pod(pod):
                     break
                 yield self._cluster.pods[uid]
 
@@ -72,11 +84,12 @@ class Waiters:
                 self._cluster.pods[pod.uid].life != Life.PENDING for pod in group.members
             ):
                 continue
-            if not self._cycle.could_place_group(group):
+            if not self._let_try(group) or not self._cycle.could_place_group(group):
                 continue
             with self._cluster.trial() as trial:
                 plan = self._cycle.place_group(group)
-                if not plan.binds:
+                pods = [self._cluster.pods[bind.uid] for bind in plan.binds]
+                if not pods:
                     continue
                 trial.commit()
-            yield group, [self._cluster.pods[bind.uid] for bind in plan.binds]
+            yield group, pods

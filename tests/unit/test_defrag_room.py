@@ -1,9 +1,22 @@
 """Who is let in by a plan, and what is no gain: turns, limits, and nodes and pods that are not Evenkeel's to move."""
 
 import copy
+from typing import Any
 
 from scheduler.api.placement import Mode
-from tests.unit.test_defrag import LARGE, MIB, NODES, SMALL, moved, planned, waiting
+from tests.unit.test_defrag import (
+    LARGE,
+    MIB,
+    NODES,
+    SMALL,
+    cards_node,
+    moved,
+    planned,
+    share,
+    waiting,
+)  # fmt: skip
+
+Json = dict[str, Any]
 
 
 def test_a_group_of_lower_priority_comes_after_the_successor() -> None:
@@ -19,3 +32,29 @@ def test_a_group_of_lower_priority_comes_after_the_successor() -> None:
             one["spec"]["priority"] = priority
         found = planned(*NODES, *pods, gang, group, mode=Mode.LEAST_ALLOCATED)
         assert moved(found) == moves
+
+
+def test_a_queue_lets_no_more_pods_in_than_it_may_have() -> None:
+    free, limited = {"quota": -1, "limit": -1}, {"quota": 0, "limit": 1}
+    queue = {
+        "apiVersion": "scheduling.run.ai/v2", "kind": "Queue", "metadata": {"name": "q"},
+        "spec": {"resources": {"cpu": free, "memory": free, "gpu": limited}},
+    }  # fmt: skip
+    nodes = [cards_node(name) for name in "abcd"]
+    pods = [
+        share("p0", "a-0", 200), share("p1", "b-0", 200),
+        share("q0", "c-0", 500, kind=""), share("q1", "d-0", 500, kind=""),
+    ]  # fmt: skip
+    wide = [
+        waiting(f"w{i}", gpu=1, gpumem=MIB, gpucores=100, labels={"kai.scheduler/queue": "q"})
+        for i in range(2)
+    ]
+    found = planned(*nodes, *pods, *wide, queue)
+    assert let_in(found) == ["w0"]
+    assert found["totals"]["after"]["waitingPods"] == 1
+
+
+def let_in(found: Json) -> list[str]:
+    """List who is let in by a plan."""
+    moves = [move for bundle in found["bundles"] for move in bundle["moves"]]
+    return [one["pod"]["name"] for move in moves for one in move["letsIn"]]

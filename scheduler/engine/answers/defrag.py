@@ -8,7 +8,7 @@ from scheduler.engine.answers.inside import Inside
 from scheduler.engine.questions import defrag as ask
 from scheduler.state.entities import AnyEntity, Entity
 from scheduler.state.pods import Life, PodRecord
-from scheduler.tenancy.kai.rules import find_preempt_seconds
+from scheduler.tenancy.kai.rules import find_over, find_preempt_seconds, make_taker
 from scheduler.waiting.entries import Entry, Where
 
 
@@ -23,7 +23,12 @@ def plan_moves(inside: Inside, question: ask.PlanOfMoves) -> Plan:
         queue = queues.get(accounts.find_terms(pod).queue) if queues else None
         return 0.0 if queue is None else find_preempt_seconds(queue)
 
-    return Planning(inside.cluster, inside.cycle, waiting, question.terms, find_minimum).make_plan()
+    def let_try(entity: AnyEntity) -> bool:
+        taker = make_taker(inside.shares, entity) if len(inside.shares.tree) else None
+        return taker is None or find_over(taker) is None
+
+    cluster, cycle, terms = inside.cluster, inside.cycle, question.terms
+    return Planning(cluster, cycle, waiting, terms, find_minimum, let_try).make_plan()
 
 
 def _list_waiting(inside: Inside) -> list[AnyEntity]:
