@@ -55,7 +55,8 @@ class Gauge:
         self._cluster = cluster
         nodes, cards = cluster.nodes.columns, cluster.cards.columns
         pools, pool = nodes.pools, cards.pool
-        rows, self.open = np.arange(pool.size), figures.find_open(cluster)
+        # What is whole on nodes of another scheduler of devices is nothing that Evenkeel could give.
+        rows, self.open = np.arange(pool.size), figures.find_open(cluster) & ~cluster.nodes.foreign
         there = (rows >= pools.start[pool]) & (rows < pools.start[pool] + pools.count[pool])
         there &= pools.managed[pool] & (pools.node[pool] >= 0)
         self.node_of: c.Ints = np.where(there, pools.node[pool], 0)

@@ -1,13 +1,18 @@
 """Who is let in by a plan, and what is no gain: turns, limits, and nodes and pods that are not Evenkeel's to move."""
 
 import copy
+import io
 from typing import Any
 
-from scheduler.api.placement import Mode
+from scheduler.api.placement import Mode, Placement
+from scheduler.config import Config
+from scheduler.plan.command import Request, plan_defrag
+from scheduler.simulate.reading.gathering import Live
 from tests.unit.test_defrag import (
     LARGE,
     MIB,
     NODES,
+    NOW,
     SMALL,
     cards_node,
     moved,
@@ -52,6 +57,15 @@ def test_a_queue_lets_no_more_pods_in_than_it_may_have() -> None:
     found = planned(*nodes, *pods, *wide, queue)
     assert let_in(found) == ["w0"]
     assert found["totals"]["after"]["waitingPods"] == 1
+
+
+def test_nodes_of_another_scheduler_of_devices_are_no_gain() -> None:
+    nodes = [cards_node(name) for name in "ab"]
+    nodes[0]["metadata"]["labels"]["scheduler"] = "hami"
+    config = Config(placement=Placement(mode=Mode.BEST_FIT), hami_scheduler_nodes="scheduler=hami")
+    request = Request(config=config, now=NOW)
+    found = plan_defrag(request, Live((*nodes, SMALL, LARGE)), io.StringIO(), lambda *_: None)
+    assert moved(found.printed) == []
 
 
 def let_in(found: Json) -> list[str]:
