@@ -20,6 +20,7 @@ NEW = "that have not run for the minimum"
 GROUPED = "of a group that is placed as a whole"
 MALFORMED = "with a mistake or with something that Evenkeel does not place"
 BUDGETED = "that a PodDisruptionBudget keeps"
+TWICE = "that several PodDisruptionBudgets cover, so that the API server never evicts them"
 
 
 class Movable(NamedTuple):
@@ -54,7 +55,7 @@ def find_movable(
         else:
             found[pod.uid] = pod
     kept = _find_budgeted(cluster, list(found.values()))
-    stays[BUDGETED] += len(kept)
+    stays.update(kept.values())
     return Movable(
         {uid: runs[uid] for uid in found if uid not in kept},
         tuple(sorted((+stays).items(), key=lambda one: (-one[1], one[0]))),
@@ -76,7 +77,14 @@ def _find_reason(cluster: Cluster, pod: PodRecord, terms: Terms) -> str:
     return ""
 
 
-def _find_budgeted(cluster: Cluster, pods: list[PodRecord]) -> set[str]:
-    """Find the pods of which a budget lets none go; each by itself, because one goes after the other."""
+def _find_budgeted(cluster: Cluster, pods: list[PodRecord]) -> dict[str, str]:
+    """Find why budgets keep pods, by uid; each by itself, because one goes after the other."""
     costs = units.find_costs_alone(cluster, np.array([pod.row for pod in pods], np.int64))
-    return {pod.uid for pod, cost in zip(pods, costs.tolist(), strict=True) if cost}
+    found = {pod.uid: BUDGETED for pod, cost in zip(pods, costs.tolist(), strict=True) if cost}
+    # Every budget counts, whatever it allows: the API server refuses where there is more than one.
+    size = cluster.ledger.pods.columns.node.size
+    sets = cluster.budgets.make_sets(pods, size, np.iinfo(np.int64).max)
+    for pod in pods:
+        if (of := int(sets.sets[pod.row])) >= 0 and sets.runs[1, of] > 1:
+            found[pod.uid] = TWICE
+    return found

@@ -6,6 +6,7 @@ from typing import Any
 
 from scheduler.api.placement import Mode, Placement
 from scheduler.config import Config
+from scheduler.defrag import movable
 from scheduler.plan.command import Request, plan_defrag
 from scheduler.simulate.reading.gathering import Live
 from tests.unit.test_defrag import (
@@ -18,6 +19,7 @@ from tests.unit.test_defrag import (
     moved,
     planned,
     share,
+    stays,
     waiting,
 )  # fmt: skip
 
@@ -66,6 +68,23 @@ def test_nodes_of_another_scheduler_of_devices_are_no_gain() -> None:
     request = Request(config=config, now=NOW)
     found = plan_defrag(request, Live((*nodes, SMALL, LARGE)), io.StringIO(), lambda *_: None)
     assert moved(found.printed) == []
+
+
+def test_a_pod_that_several_budgets_cover_stays() -> None:
+    """The Eviction API refuses it whatever the budgets allow."""
+
+    def budget(name: str) -> Json:
+        return {
+            "apiVersion": "policy/v1", "kind": "PodDisruptionBudget",
+            "metadata": {"name": name, "namespace": "default"},
+            "spec": {"selector": {"matchLabels": {"app": "web"}}},
+            "status": {"disruptionsAllowed": 1},
+        }  # fmt: skip
+
+    both = [share(f"web-{i}", f"{at}-0", 200, of="web", labels={"app": "web"}) for i, at in enumerate("ab")]  # fmt: skip
+    assert len(moved(planned(*NODES, *both, budget("p")))) == 1
+    found = planned(*NODES, *both, budget("p"), budget("q"))
+    assert (moved(found), stays(found)) == ([], {movable.TWICE: 2})
 
 
 def let_in(found: Json) -> list[str]:
