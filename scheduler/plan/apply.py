@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from enum import IntEnum
 
@@ -78,4 +79,6 @@ def _number_moves(made: PlanAnswer) -> list[tuple[str, Move]]:
 def _is_planned(move: Move, came: Came) -> bool:
     """Whether a successor is on the planned node, and names each of the planned cards in its annotations."""
     notes = "\n".join(came.notes.values())
-    return came.node == move.came.node and all(card.uuid in notes for card in move.came.cards)
+    return came.node == move.came.node and all(
+        re.search(rf"(?<![\w-]){re.escape(card.uuid)}(?![\w-])", notes) for card in move.came.cards
+    )

@@ -23,11 +23,14 @@ def sum_up(plan: Json) -> str:
     freed = Counter(
         "node" if one["what"] == "node" else "card" for move in moves for one in move["frees"]
     )
-    gains = [f"free {_join([count_nouns(n, what) for what, n in freed.items()])}"] if freed else []
+    one = "s" if len(moves) == 1 else ""
+    gains = (
+        [f"free{one} {_join([count_nouns(n, what) for what, n in freed.items()])}"] if freed else []
+    )
     if n_came := sum(len(move["letsIn"]) for move in moves):
-        gains.append(f"let {count_nouns(n_came, 'waiting pod')} in")
+        gains.append(f"let{one} {count_nouns(n_came, 'waiting pod')} in")
     said = count_nouns(len(moves), "move"), count_nouns(len(plan["bundles"]), "bundle")
-    return f"{said[0]} in {said[1]}: they {_join(gains)}."
+    return f"{said[0]} in {said[1]}: {'it' if one else 'they'} {_join(gains)}."
 
 
 def list_remarks(plan: Json) -> Iterator[str]:

@@ -94,7 +94,7 @@ async def test_without_apply_a_cluster_is_only_read(tmp_path: Path) -> None:
         # Controllers and agents write, but nobody evicts.
         assert not [path for _, path in requests if path.endswith("/eviction")]
     assert found.exit_code == 0, found.output
-    assert "1 move in 1 bundle: they free 1 node" in found.stdout
+    assert "1 move in 1 bundle: it frees 1 node" in found.stdout
     assert "a -> b" in found.stdout
     assert "(2 pods that have not run for the minimum)" in unwrapped(young.stdout)
 

@@ -70,12 +70,14 @@ def test_moves_are_made_in_their_order() -> None:
 
 def test_after_a_pod_that_went_elsewhere_the_rest_is_planned_anew() -> None:
     again = plan(*NODES, *PODS[1:])
-    for other in (came("d"), came("c", card="c-9")):
+    for other in (came("d"), came("c", card="c-9"), came("c", card="c-01"), came("c", card="xc-0")):
         cluster = Cluster(other, came("c"), again=again)
         assert cluster.apply(plan(*NODES, *PODS)) == Ended.DONE
         assert (cluster.planned, cluster.moved) == ([9], [("p0", "p0"), ("p1", "p1")])
         assert cluster.said[0].endswith(f"is on {other.node}, but not as planned")
-        assert cluster.said[1].startswith("planned anew: 1 move in 1 bundle")
+        assert cluster.said[1].startswith(
+            "planned anew: 1 move in 1 bundle: it frees 1 card and 1 node."
+        )
 
 
 def test_nobody_plans_anew_for_ever_or_beyond_the_most_moves() -> None:
