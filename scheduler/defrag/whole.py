@@ -62,6 +62,11 @@ class Gauge:
         self.node_of: c.Ints = np.where(there, pools.node[pool], 0)
         is_open = there & self.open[self.node_of] & cards.healthy & ~cards.cordoned
         self.usable: c.Flags = is_open & (~cards.mig | (cards.carving > 0))
+        # A node of whose cards none can be given is no gain either.
+        n_cards, n_open = (
+            np.bincount(self.node_of[of], minlength=self.open.size) for of in (there, is_open)
+        )
+        self.open &= (n_cards == 0) | (n_open > 0)
         self._n_own = np.zeros(nodes.valid.size, np.int64)
         own_rows = [pod.row for uid in own if (pod := cluster.pods.get(uid)) and pod.row >= 0]
         at = cluster.ledger.pods.columns.node[np.array(own_rows, np.int64)]

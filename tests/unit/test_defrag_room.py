@@ -70,6 +70,13 @@ def test_nodes_of_another_scheduler_of_devices_are_no_gain() -> None:
     assert moved(found.printed) == []
 
 
+def test_a_node_of_whose_cards_none_can_be_given_is_no_gain() -> None:
+    nodes = [cards_node(name) for name in "ab"]
+    assert moved(planned(*nodes, SMALL, LARGE)) == [("small", "a", "b")]
+    nodes[0]["metadata"]["annotations"]["hami.io/device-cordon"] = "a-0"
+    assert moved(planned(*nodes, SMALL, LARGE)) == []
+
+
 def test_a_pod_that_several_budgets_cover_stays() -> None:
     """The Eviction API refuses it whatever the budgets allow."""
 
