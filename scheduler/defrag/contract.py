@@ -17,6 +17,8 @@ class Terms(NamedTuple):
         now: the time by which it counts for how long pods have run, in seconds since 1970.
         run_seconds: a pod is moved only if it has run for so long.
         most: the most moves.
+        ends_first: the uids of pods whose controllers make a successor only when the pod is gone, as StatefulSets do. Other
+            controllers make it as soon as the pod begins to end, so it is placed while the pod still holds its place.
         only_for: the uid of the waiting pod that the plan is for, alone or with its group; empty for none.
     """
 
@@ -25,6 +27,7 @@ class Terms(NamedTuple):
     now: float
     run_seconds: float
     most: int
+    ends_first: AbstractSet[str]
     only_for: str = ""
 
 

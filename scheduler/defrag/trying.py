@@ -1,24 +1,31 @@
 """Tries to move a set of pods, one after the other, on the cluster itself.
 
-A move is tried as it would come about: the pod leaves, then come those that wait and that the scheduler would try before
-a new pod, then a pod like the one that left. The scheduler puts it where it would put it, also on its old place, which is
-free again: then nothing has moved, and the try has failed. So no plan hangs on where the new pod is sent, and what was
-moved does not come back.
+A move is tried as it would come about. Most controllers make a successor as soon as a pod begins to end: the successor is
+placed while the pod still holds its place, then the pod is gone, then those that wait have their turn. A StatefulSet makes
+it when the pod is gone: those that wait and that the scheduler would try before a new pod have their turn first. So it is
+where the successor has no room before.
+
+The scheduler puts the successor where it would put it, also on or beside its old place: then nothing has moved, and the try
+has failed. So no plan hangs on where the new pod is sent, and what was moved does not come back.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
 import numpy as np
+from msgspec import structs
 
-from scheduler.cycle.schedule import Cycle
 from scheduler.defrag.contract import Freed, Held, LetIn, Move, Seat, What
 from scheduler.defrag.waiters import Waiters
 from scheduler.defrag.whole import Gauge, Whole
 from scheduler.state.cluster import Cluster
-from scheduler.state.pods import PodRecord
+from scheduler.state.pods import Life, PodRecord
+
+# The end of the uid of a successor; no object has such a uid.
+_SUCCESSOR = "/successor"
 
 
 class Bundle(NamedTuple):
@@ -56,14 +63,14 @@ class Trier:
     def __init__(
         self,
         cluster: Cluster,
-        cycle: Cycle,
         gauge: Gauge,
         waiters: Waiters,
         runs: Mapping[str, float],
+        ends_first: AbstractSet[str],
     ) -> None:
-        """``runs``: the pods that may be moved, with the seconds for which each has run."""
-        self._cluster, self._cycle, self._gauge, self._waiters = cluster, cycle, gauge, waiters
-        self._runs = runs
+        """``runs``: the pods that may be moved, with the seconds for which each has run; ``ends_first`` as in ``Terms``."""
+        self._cluster, self._gauge, self._waiters = cluster, gauge, waiters
+        self._runs, self._ends_first = runs, ends_first
         self._moved: set[str] = set()
         self.tried = 0
 
@@ -134,9 +141,12 @@ class Trier:
         with self._cluster.trial() as trial:
             pod = self._cluster.pods[uid]
             seat, row = self._read_seat(pod), self._cluster.nodes.find_row(pod.node)
+            ahead = None if uid in self._ends_first else self._place_ahead(pod)
             trial.take_away(uid)
+            if ahead is not None:
+                self._cluster.assume(uid, ahead.node, ahead.claim, ahead.given)
             lets_in = self._let_in(pod, row, is_before=True, is_last=is_last)
-            if not self._waiters.place_pod(self._cluster.pods[uid]):
+            if ahead is None and not self._waiters.place_pod(self._cluster.pods[uid]):
                 return None
             new = self._read_seat(self._cluster.pods[uid])
             if new == seat:
@@ -148,6 +158,20 @@ class Trier:
             trial.commit()
         freed = self._list_freed(before, whole)
         return Move(uid, seat, new, self._runs[uid], freed, tuple(lets_in)), whole
+
+    def _place_ahead(self, pod: PodRecord) -> PodRecord | None:
+        """Find where a pod like one that is still there would go, and undo that; None if it has no room yet."""
+        roster = self._cluster.roster
+        uid = f"{pod.uid}{_SUCCESSOR}"
+        roster.keep(
+            structs.replace(pod, uid=uid, node="", life=Life.PENDING, claim=(), given=(), row=-1)
+        )
+        try:
+            with self._cluster.trial():
+                is_placed = self._waiters.place_pod(self._cluster.pods[uid])
+                return self._cluster.pods[uid] if is_placed else None
+        finally:
+            roster.drop(uid)
 
     def _let_in(self, pod: PodRecord, row: int, *, is_before: bool, is_last: bool) -> list[LetIn]:
         """Place those that have room now, and that come before a new pod like one, or after it."""

@@ -12,6 +12,8 @@ from scheduler.plan import words
 from scheduler.plan.command import PlanAnswer
 from scheduler.state.pods import PodRecord
 
+# The end of the annotations that name the devices of a pod, whichever their driver.
+_ALLOCATED = "-allocated"
 # So often a plan is made anew, because a pod went elsewhere.
 _AGAIN_MAX = 3
 
@@ -77,8 +79,8 @@ def _number_moves(made: PlanAnswer) -> list[tuple[str, Move]]:
 
 
 def _is_planned(move: Move, came: Came) -> bool:
-    """Whether a successor is on the planned node, and names each of the planned cards in its annotations."""
-    notes = "\n".join(came.notes.values())
+    """Whether a successor is on the planned node, and has each of the planned cards by the annotations of its devices."""
+    notes = "\n".join(text for key, text in came.notes.items() if key.endswith(_ALLOCATED))
     return came.node == move.came.node and all(
         re.search(rf"(?<![\w-]){re.escape(card.uuid)}(?![\w-])", notes) for card in move.came.cards
     )

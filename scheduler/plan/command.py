@@ -120,6 +120,7 @@ def plan_defrag(request: Request, live: Live | None, stdin: TextIO, tell: Tell) 
         now=now,
         run_seconds=parse_seconds(request.min_run, "--min-run"),
         most=request.most,
+        ends_first=owners.ends_first,
         only_for=uid,
     )
     plan = engine.ask(PlanOfMoves(terms))

@@ -28,12 +28,14 @@ class Owners(NamedTuple):
         own: the uids of pods that belong to their node.
         makers: by uid of a pod: its controller.
         only: the uids of pods whose controllers have no other pod on a node.
+        ends_first: the uids of pods whose controllers wait until a pod is gone before they make its successor.
     """
 
     kept: dict[str, str]
     own: frozenset[str]
     makers: dict[str, wire.Owner]
     only: frozenset[str]
+    ends_first: frozenset[str]
 
 
 def read_owners(pods: Iterable[wire.Pod]) -> Owners:
@@ -58,4 +60,5 @@ def read_owners(pods: Iterable[wire.Pod]) -> Owners:
             makers[uid] = owner
     counts = Counter(owner.uid for owner in makers.values())
     only = frozenset(uid for uid, owner in makers.items() if counts[owner.uid] == 1)
-    return Owners(kept, frozenset(own), makers, only)
+    ends_first = frozenset(uid for uid, owner in makers.items() if owner.kind == "StatefulSet")
+    return Owners(kept, frozenset(own), makers, only, ends_first)

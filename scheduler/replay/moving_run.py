@@ -1,7 +1,7 @@
 """Runs a workload in which running pods are moved now and then, by plans of ``evenkeel plan defrag``.
 
-Every ten minutes the engine plans at most so many moves. Each is carried out as it would come about in a cluster: the pod
-leaves, those that wait have their turn, then a pod like it comes. If that one goes elsewhere than planned, or has to wait,
+Every ten minutes the engine plans at most so many moves. Each is carried out as a StatefulSet does it: the pod leaves, those
+that wait have their turn, then a pod like it comes. If that one goes elsewhere than planned, or has to wait,
 the rest of the plan is left, and the next plan sees the cluster as it is.
 """
 
@@ -67,6 +67,7 @@ class MovingReplay(Replay):
             now=at,
             run_seconds=EVERY,
             most=self._options.defrag,
+            ends_first=frozenset(map(str, self._there)),
         )
         for bundle in self.engine.ask(PlanOfMoves(terms)).bundles:
             for move in bundle:
@@ -87,8 +88,10 @@ class MovingReplay(Replay):
         self._n_let_in += len(self._there) - n_there
         self.engine.handle(events.Seen(self._make_pod(i, int(self._workload.pod[i]))), at)
         self._decide(at)
-        self._n_cards += sum(one.what != What.NODE for one in move.freed)
-        return i in self._there and self._there[i][0] == self._nodes[move.came.node]
+        is_planned = i in self._there and self._there[i][0] == self._nodes[move.came.node]
+        if is_planned:
+            self._n_cards += sum(one.what != What.NODE for one in move.freed)
+        return is_planned
 
     def _note_placed(self, i: int, node: str, at: float) -> None:
         if self._node[i] < 0:

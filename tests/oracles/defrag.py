@@ -96,15 +96,38 @@ def count(world: World) -> Count:
 
 
 def move(world: World, name: str, config: Config) -> Went:
-    """Let a pod leave and come again: a fresh engine decides about all that wait, the new pod last."""
+    """Let a pod leave and come again: a fresh engine decides about all that wait, the new pod last.
+
+    If a StatefulSet has not made the pod, the new pod comes while the old one is ending.
+    """
     pods = {key: copy.deepcopy(pod) for key, pod in world.pods.items()}
-    pod = pods[name]
-    del pod["spec"]["nodeName"]
-    pod["metadata"].pop("annotations", None)
-    pod["metadata"]["creationTimestamp"] = _LATE
-    pod["status"] = {"phase": "Pending"}
-    waiting = {key for key, one in pods.items() if "nodeName" not in one["spec"]} - {name}
-    found = schedule(World(world.nodes, pods).list_objects(), config=config)
+    waiting = {key for key, one in pods.items() if "nodeName" not in one["spec"]}
+    (owner,) = pods[name]["metadata"]["ownerReferences"]
+    old, pods[name] = pods[name], _make_new(pods[name])
+    if owner["kind"] != "StatefulSet":
+        ending = copy.deepcopy(old)
+        ending["metadata"] |= {"name": "ending", "uid": "ending", "deletionTimestamp": _LATE}
+        pods["ending"] = ending
+        _decide(world.nodes, pods, config)
+        del pods["ending"]
+    _decide(world.nodes, pods, config)
+    after = World(world.nodes, pods)
+    came = {key: find_seat(pods[key]) for key in sorted(waiting) if find_seat(pods[key])[0]}
+    return Went(after, find_seat(pods[name]), came)
+
+
+def _make_new(pod: Json) -> Json:
+    new = copy.deepcopy(pod)
+    del new["spec"]["nodeName"]
+    new["metadata"].pop("annotations", None)
+    new["metadata"]["creationTimestamp"] = _LATE
+    new["status"] = {"phase": "Pending"}
+    return new
+
+
+def _decide(nodes: Mapping[str, Json], pods: dict[str, Json], config: Config) -> None:
+    """Let a fresh engine decide about all that wait, and bind those that it places."""
+    found = schedule(World(nodes, pods).list_objects(), config=config)
     for row in found["pods"]:
         if row["node"] is None or row["victims"]:
             continue
@@ -112,9 +135,6 @@ def move(world: World, name: str, config: Config) -> Went:
         mine["spec"]["nodeName"] = row["node"]
         mine["metadata"]["annotations"] = dict(row["annotations"])
         mine["status"] = {"phase": "Running", "startTime": _LATE}
-    after = World(world.nodes, pods)
-    came = {key: find_seat(pods[key]) for key in sorted(waiting) if find_seat(pods[key])[0]}
-    return Went(after, find_seat(pods[name]), came)
 
 
 def without(world: World, names: Sequence[str]) -> World:

@@ -101,7 +101,34 @@ def test_a_share_moves_beside_another_one_and_its_card_and_node_are_whole() -> N
 
 
 def test_pods_that_the_scheduler_would_spread_again_are_not_moved() -> None:
-    assert moved(planned(*NODES, SMALL, LARGE, mode=Mode.LEAST_ALLOCATED)) == []
+    pods = [
+        share("small", "a-0", 200, kind="StatefulSet"),
+        share("large", "b-0", 500, kind="StatefulSet"),
+    ]
+    assert moved(planned(*NODES, *pods, mode=Mode.LEAST_ALLOCATED)) == []
+
+
+def test_a_successor_that_comes_while_the_pod_is_ending_goes_where_it_goes_then() -> None:
+    """The card that the pod still holds is fuller: best-fit puts the successor beside it, and nothing is freed."""
+    pods = [share("small", "a-0", 400), share("large", "b-0", 300, kind="")]
+    assert moved(planned(*NODES, *pods)) == []
+    ending = {
+        **pods[0],
+        "metadata": {
+            **pods[0]["metadata"],
+            "name": "old",
+            "uid": "old",
+            "deletionTimestamp": WAITS,
+        },
+    }
+    (row,) = schedule(
+        [*NODES, ending, pods[1], waiting("new", gpu=1, gpumem=400, gpucores=10)],
+        config=Config(placement=Placement(mode=Mode.BEST_FIT)),
+    )["pods"]
+    assert row["node"] == "a"
+    # A StatefulSet waits until the pod is gone; then the card beside is the fuller one.
+    pods[0] = share("small", "a-0", 400, kind="StatefulSet")
+    assert moved(planned(*NODES, *pods)) == [("small", "a", "b")]
 
 
 @pytest.mark.parametrize(
@@ -193,7 +220,10 @@ def test_a_pod_that_would_break_a_whole_card_stays() -> None:
 
 
 def test_the_pods_of_a_card_move_one_after_the_other() -> None:
-    pods = [share("p0", "a-0", 200), share("p1", "a-0", 300), share("rest", "b-0", 400)]
+    pods = [
+        share(name, at, mib, kind="StatefulSet")
+        for name, at, mib in (("p0", "a-0", 200), ("p1", "a-0", 300), ("rest", "b-0", 400))
+    ]
     found = planned(*NODES, *pods)
     # A card with one pod goes before a card with two.
     assert moved(found) == [("rest", "b", "a")]
@@ -315,7 +345,7 @@ def test_planning_leaves_everything_as_it_was() -> None:
         return (*(column.tobytes() for column in columns), dict(cluster.pods), on)
 
     before = look()
-    question = PlanOfMoves(Terms({}, frozenset(), NOW, 600.0, 10))
+    question = PlanOfMoves(Terms({}, frozenset(), NOW, 600.0, 10, frozenset()))
     found = engine.ask(question)
     assert any(move.lets_in for bundle in found.bundles for move in bundle)
     assert look() == before
@@ -381,9 +411,9 @@ def test_wrong_arguments_are_refused(arguments: tuple[str, ...], said: str) -> N
 def test_a_plan_is_printed_for_a_ticket_and_for_programs() -> None:
     of = ["plan", "defrag", "-f", str(examples.NODES), "-f", str(examples.FOLDER / "defragment.yaml")]  # fmt: skip
     text = CliRunner().invoke(cli.app, [*of, "-o", "markdown"]).stdout
-    assert "| 1.1 | `default/chat-7d9c-kx2vq` | `shared-1 card 0` | `shared-2 card 0` |" in text
+    assert "| 1.1 | `default/chat-7d9c-p8w4m` | `shared-2 card 0` | `shared-1 card 0` |" in text
     found = json.loads(CliRunner().invoke(cli.app, [*of, "-o", "json"]).stdout)
-    assert [name for name, *_ in moved(found)] == ["chat-7d9c-kx2vq", "search-5b8f-2hzt7"]
+    assert [name for name, *_ in moved(found)] == ["chat-7d9c-p8w4m", "search-5b8f-9dqlc"]
     assert found["complete"]
 
 

@@ -24,11 +24,11 @@ def configure(mode: Mode) -> Config:
     return Config(placement=Placement(mode=mode))
 
 
-def owned(name: str, **asked: Any) -> Json:
+def owned(name: str, kind: str = "ReplicaSet", **asked: Any) -> Json:
     body = make.raw(make.pod(name=name, uid=name, **asked))
     body["metadata"]["creationTimestamp"] = STARTED
     body["metadata"]["ownerReferences"] = [
-        {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": name, "uid": name, "controller": True}
+        {"apiVersion": "apps/v1", "kind": kind, "name": name, "uid": name, "controller": True}
     ]  # fmt: skip
     return body
 
@@ -52,7 +52,8 @@ def worlds(draw: st.DrawFn) -> World:
         node, card = draw(st.sampled_from(seats))
         free[node, card] -= mib
         name = f"p{i}"
-        body = owned(name, node=node, cpu=1, gpu=1, gpumem=mib, gpucores=10)
+        kind = draw(st.sampled_from(("ReplicaSet", "StatefulSet")))
+        body = owned(name, kind, node=node, cpu=1, gpu=1, gpumem=mib, gpucores=10)
         body["metadata"]["annotations"] = {
             "hami.io/vgpu-node": node,
             "hami.io/vgpu-devices-allocated": f"{card},NVIDIA,{mib},10:;",
@@ -81,7 +82,7 @@ def settle(world: World, config: Config) -> World:
     if not waiting:
         return world
     # The last one leaves nothing, and comes again as it was.
-    stub = owned("zz-stub", node="none", cpu=0)
+    stub = owned("zz-stub", "StatefulSet", node="none", cpu=0)
     went = defrag.move(World(world.nodes, {**world.pods, "zz-stub": stub}), "zz-stub", config)
     return World(world.nodes, {key: one for key, one in went.world.pods.items() if key in world.pods})  # fmt: skip
 

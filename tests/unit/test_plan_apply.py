@@ -55,7 +55,9 @@ class Cluster:
 
 
 def came(node: str, card: str = "") -> Came:
-    return Came("new", node, {"cards": f"{card or f'{node}-0'},NVIDIA,200,10:;"})
+    return Came(
+        "new", node, {"hami.io/vgpu-devices-allocated": f"{card or f'{node}-0'},NVIDIA,200,10:;"}
+    )
 
 
 def test_moves_are_made_in_their_order() -> None:
@@ -101,12 +103,17 @@ def test_a_plan_without_moves_is_done() -> None:
     assert Cluster().apply(plan(*NODES)) == Ended.DONE
 
 
+# So often an evicted pod is listed.
+_ENDING = 3
+
+
 class Api:
     """An API server that refuses so many evictions, and has a successor as soon as one has gone through."""
 
     def __init__(self, *refusals: int) -> None:
         self.refusals = [*refusals]
         self.evicted: list[Json] = []
+        self.listed = 0
 
     async def send(self, method: str, path: str, body: Json) -> bytes:
         assert (method, path) == ("POST", "/api/v1/namespaces/default/pods/p0/eviction")
@@ -117,13 +124,15 @@ class Api:
 
     async def get(self, path: str) -> Json:
         assert path == "/api/v1/namespaces/default/pods"
-        old = share("p0", "a-0")
+        # The pod is listed until its successor has been seen once.
+        self.listed += bool(self.evicted)
+        old = [share("p0", "a-0")] if self.listed < _ENDING else []
         names = ["p0-new", "p0-newer"] if self.evicted else []
         new = [share(name, "b-0", of="p0") for name in names]
         if new:
             # The first one has no node yet, and the pod of another controller is none.
             del new[0]["spec"]["nodeName"]
-        return {"items": [old, *new, share("stranger", "a-0")]}
+        return {"items": [*old, *new, share("stranger", "a-0")]}
 
 
 async def move(api: Api, seconds: float) -> Came:
@@ -139,6 +148,8 @@ async def test_an_eviction_that_a_budget_refuses_is_tried_again(
     found = await move(api, 60)
     assert (found.name, found.node, found.trouble) == ("p0-newer", "b", "")
     assert "b-0,NVIDIA" in found.notes["hami.io/vgpu-devices-allocated"]
+    # The next move begins when the pod has ended.
+    assert api.listed == _ENDING
     [body] = api.evicted
     assert body["deleteOptions"] == {"preconditions": {"uid": "default/p0"}}
     api = Api(429)

@@ -42,7 +42,7 @@ class Came(NamedTuple):
 
 
 async def move_pod(api: ApiClient, pod: PodRecord, owner: str, *, seconds: float) -> Came:
-    """Evict a pod, and wait until another pod of its controller has a node.
+    """Evict a pod, and wait until it is gone and another pod of its controller has a node.
 
     Args:
         api: the API server.
@@ -58,9 +58,14 @@ async def move_pod(api: ApiClient, pod: PodRecord, owner: str, *, seconds: float
             if loop.time() >= until:
                 return Came(trouble=f"it was not evicted: {refusal}")
             await asyncio.sleep(_POLL_SECONDS)
-        while (found := _find_new(await _list_made_by(api, pod, owner), before)) is None:
+        while True:
+            there = await _list_made_by(api, pod, owner)
+            found, is_gone = _find_new(there, before), not _has_pod(there, pod)
+            if found is not None and is_gone:
+                break
             if loop.time() >= until:
-                return Came(trouble=f"no successor had a node after {seconds:g} s")
+                lack = "no successor had a node" if found is None else "it had not ended"
+                return Came(trouble=f"{lack} after {seconds:g} s")
             await asyncio.sleep(_POLL_SECONDS)
     except ApiError as error:
         return Came(trouble=str(error))
@@ -93,6 +98,10 @@ async def _list_made_by(api: ApiClient, pod: PodRecord, owner: str) -> list[Json
             for of in one["metadata"].get("ownerReferences") or ()
         )
     ]
+
+
+def _has_pod(pods: Collection[Json], pod: PodRecord) -> bool:
+    return any(one["metadata"]["uid"] == pod.uid for one in pods)
 
 
 def _find_new(pods: Collection[Json], before: Collection[str]) -> Json | None:
