@@ -187,6 +187,16 @@ def test_kais_annotations_are_for_one_container() -> None:
     assert review(kai(gpu_fraction="0.5", scheduler="kai-scheduler"), *ALL) == Allowed([])
 
 
+def test_annotations_like_kais_mean_nothing_on_other_pods() -> None:
+    """Their names are short: what somebody else means by them must neither change nor refuse a pod."""
+    words = {"gpu_memory": "8Gi"}
+    own = kai(make_container(limits={GPU: "1"}), **words)
+    assert limits(admit(own, *ALL)) == WHOLE
+    for notes in (words, {"gpu_memory": "9000"}):
+        assert review(kai(scheduler="default-scheduler", **notes), *ALL) == Allowed([])
+    assert isinstance(review(kai(**words), *ALL), Denied)
+
+
 @given(
     st.lists(
         st.builds(

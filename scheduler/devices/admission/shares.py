@@ -94,9 +94,17 @@ def _read_wish(container: ContainerDraft, settings: AdmissionSettings) -> _Wish 
 
 
 def _read_kai(pod: PodDraft, settings: AdmissionSettings) -> Iterable[tuple[ContainerDraft, _Wish]]:
-    """Read the share that KAI's annotations request for one container, unless a container requests cards itself."""
+    """Read the share that KAI's annotations request for one container.
+
+    The annotations have short names: on a pod that does not name us or a scheduler that is taken over, and on one that
+    requests cards itself, they may mean anything.
+    """
+    if pod.scheduler_name not in {*settings.scheduler_names, *settings.taken_over}:
+        return ()
+    if any(_list_own(one, settings) for one in pod.list_all_containers()):
+        return ()
     share = kai_shares.read_share(pod.annotations)
-    if share is None or any(_list_own(one, settings) for one in pod.list_all_containers()):
+    if share is None:
         return ()
     name = pod.annotations.get(names.KAI_SHARING_CONTAINER)
     called = [one for one in pod.list_all_containers() if one.name == name]
