@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from scheduler.api import names
 from scheduler.api.admission.backends import WAYS, Backend
-from scheduler.api.admission.settings import AdmissionSettings
+from scheduler.api.admission.settings import AdmissionSettings, NvidiaAdmission
 from scheduler.api.door.events import Seen
 from scheduler.config import Config
 from scheduler.devices.admission import steps
@@ -102,6 +102,21 @@ def test_nodes_that_share_gpus_under_the_usual_name_are_selected() -> None:
     assert limits(admit(picky, SLICED, MPS)) == {SHARED: "1"}
     refused = review(picky, SLICED)
     assert isinstance(refused, Denied)
+
+
+@pytest.mark.parametrize("there", [MIG[0], MPS])
+def test_who_gets_a_part_sees_it_where_cards_are_hidden_from_others(there: Backend) -> None:
+    nvidia = NvidiaAdmission(hides_cards=True, runtime_class="nvidia")
+    settings = replace(AdmissionSettings(), nvidia=nvidia)
+    pod = make_pod(make_container("a"), *ask("4Gi")["spec"]["containers"])
+    facts = ClusterFacts(list_backends=lambda _: (there,))
+    verdict = steps.review_pod(msgspec.json.encode(pod), "team", settings, facts)
+    assert isinstance(verdict, Allowed)
+    made = apply_patch(pod, verdict.patch)["spec"]
+    beside, own = made["containers"]
+    assert beside["env"] == [{"name": "NVIDIA_VISIBLE_DEVICES", "value": "none"}]
+    assert "env" not in own
+    assert made["runtimeClassName"] == "nvidia"
 
 
 def test_the_order_of_ways_is_a_setting() -> None:
