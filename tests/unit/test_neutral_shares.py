@@ -119,6 +119,25 @@ def test_who_gets_a_part_sees_it_where_cards_are_hidden_from_others(there: Backe
     assert made["runtimeClassName"] == "nvidia"
 
 
+def test_all_containers_of_a_pod_are_served_in_one_way() -> None:
+    """No node offers MIG instances and replicas of the same GPUs: such a pod would wait for ever."""
+    halves = Backend("time-slicing", SHARED, 1 / 2, 40960)
+    pod = make_pod(
+        make_container("a", {names.SHARE_MEMORY: "8Gi"}),
+        make_container("b", {names.SHARE_MEMORY: "40Gi"}),
+    )
+    made = admit(pod, MIG[0], halves)["spec"]["containers"]
+    assert [one["resources"]["limits"] for one in made] == [{SHARED: "1"}] * 2
+    picky = make_container("c", {names.SHARE_CORES: "10", names.SHARE_MEMORY: "1Gi"})
+    thin = halves._replace(gpus=1 / 20)
+    mixed = review(make_pod(picky, *pod["spec"]["containers"]), MIG[0], thin)
+    assert isinstance(mixed, Denied)
+    assert "the pod's other containers" in mixed.message
+    none = review(pod, MIG[0])
+    assert isinstance(none, Denied)
+    assert none.message.startswith("container b: ")
+
+
 def test_the_order_of_ways_is_a_setting() -> None:
     assert limits(admit(ask("8Gi"), *ALL, ways=("time-slicing", "hami"))) == WHOLE
     assert limits(admit(ask("8Gi"), *ALL, ways=("mig",))) == {SMALL: "1"}

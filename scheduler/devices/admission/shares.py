@@ -53,10 +53,7 @@ def translate(
     found = [(one, wish) for one, wish in wishes if wish is not None]
     found = found or list(_read_kai(pod, settings))
     there = list_backends(settings.nvidia.count) if found else ()
-    for container, wish in found:
-        backend = _choose(wish, pod, settings, there)
-        if backend is None:
-            raise BadInput(f"container {container.name}: {wish.words}", _describe_lack(there))
+    for (container, wish), backend in zip(found, _choose(found, pod, settings, there), strict=True):
         for resource in (names.SHARE_MEMORY, names.SHARE_CORES):
             container.drop(resource)
         _write(container, wish, backend, settings)
@@ -126,20 +123,57 @@ def _list_own(container: ContainerDraft, settings: AdmissionSettings) -> list[st
 
 
 def _choose(
-    wish: _Wish, pod: PodDraft, settings: AdmissionSettings, there: Sequence[Backend]
-) -> Backend | None:
-    """Choose the first way by the settings that can serve a wish, and of it the smallest share that suffices."""
+    found: Sequence[tuple[ContainerDraft, _Wish]],
+    pod: PodDraft,
+    settings: AdmissionSettings,
+    there: Sequence[Backend],
+) -> list[Backend]:
+    """Choose for each wish, all in the first way by the settings that can serve them all: no GPU is shared in two ways.
+
+    Raises:
+        BadInput: there is no such way.
+    """
+    unserved, at_most = 0, -1
     for way in settings.ways:
+        of_way = [one for one in there if one.way == way]
+        chosen = _choose_sizes(found, pod, settings, of_way)
+        if len(chosen) == len(found):
+            return chosen
+        if len(chosen) > at_most:
+            at_most = unserved = len(chosen)
+    if not found:
+        return []
+    container, wish = found[unserved]
+    alone = any(
+        _choose_sizes(found[unserved : unserved + 1], pod, settings, [one])
+        for one in there
+        if one.way in settings.ways
+    )
+    lack = "no way of sharing serves this and the pod's other containers" if alone else ""
+    raise BadInput(f"container {container.name}: {wish.words}", lack or _describe_lack(there))
+
+
+def _choose_sizes(
+    found: Sequence[tuple[ContainerDraft, _Wish]],
+    pod: PodDraft,
+    settings: AdmissionSettings,
+    there: Sequence[Backend],
+) -> list[Backend]:
+    """Choose for each wish the smallest share that suffices, on nodes that the pod accepts; end at the first without one."""
+    chosen: list[Backend] = []
+    selector = dict(pod.node_selector)
+    for _, wish in found:
         fit = [
             one
             for one in there
-            if one.way == way
-            and _suffices(one, wish, settings)
-            and all(pod.node_selector.get(key, text) == text for key, text in one.labels)
+            if _suffices(one, wish, settings)
+            and all(selector.get(key, text) == text for key, text in one.labels)
         ]
-        if fit:
-            return min(fit, key=lambda one: (one.gpus, one.mib, one.resource, one.labels))
-    return None
+        if not fit:
+            break
+        chosen.append(min(fit, key=lambda one: (one.gpus, one.mib, one.resource, one.labels)))
+        selector |= dict(chosen[-1].labels)
+    return chosen
 
 
 def _suffices(one: Backend, wish: _Wish, settings: AdmissionSettings) -> bool:
