@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from scheduler.api import names
 from scheduler.api.admission.backends import WAYS, Backend
 from scheduler.api.admission.settings import AdmissionSettings, NvidiaAdmission
+from scheduler.api.door import events
 from scheduler.api.door.events import Seen
 from scheduler.config import Config
 from scheduler.devices.admission import steps
@@ -283,6 +284,19 @@ def test_the_engine_lists_what_nodes_share() -> None:
         Backend("mig", SMALL, 1 / 7, 9856),
         Backend("time-slicing", GPU, 1 / 4, 10240, marks),
     ]
+
+
+def test_nodes_of_another_scheduler_share_nothing_with_pods_of_ours() -> None:
+    engine = Engine(Config(hami_scheduler_nodes="scheduler=hami"))
+    theirs = make.hami_node(name="a", cards=1, labels={"scheduler": "hami"})
+    small, large = (make.card(uuid=f"GPU-{mib}", mib=mib) for mib in (2048, 4096))
+    for node in (theirs, make.hami_node(name="b", cards=[small, large])):
+        engine.handle(Seen(node), now=0.0)
+    (hami,) = engine.ask(SharedGpus(GPU))
+    # The largest card of any node counts, whichever the plugin names first.
+    assert hami.mib == 4096
+    engine.handle(events.Gone("Node", "b"), 0.0)
+    assert engine.ask(SharedGpus(GPU)) == ()
 
 
 def test_a_pod_that_was_not_translated_says_so() -> None:

@@ -11,6 +11,7 @@ from scheduler.api.admission.backends import ANY_SIZE, Backend
 from scheduler.devices.contract import CardDriver
 from scheduler.engine.answers.inside import Inside
 from scheduler.engine.questions import nodes as ask
+from scheduler.measure.cards import list_run_rows
 from scheduler.schema import columns as c
 from scheduler.state import checks
 from scheduler.state.nodes import NodeFacts
@@ -50,7 +51,7 @@ def list_drivers(inside: Inside, _: ask.CardDrivers) -> Mapping[str, CardDriver]
 
 
 def list_backends(inside: Inside, question: ask.SharedGpus) -> tuple[Backend, ...]:
-    """The ways in which nodes share GPUs.
+    """The ways in which nodes share GPUs, without the cards that another scheduler allocates.
 
     The thread of the webhook asks while the main loop may replace columns by longer ones: only rows that all have are read.
     """
@@ -62,8 +63,11 @@ def list_backends(inside: Inside, question: ask.SharedGpus) -> tuple[Backend, ..
     family, node, managed, count, start = (column[:n] for column in columns)
     part = part[:, :n]
     wanted = devices.find_family(question.cards)
-    own = np.flatnonzero((family == wanted) & managed & (count > 0) & (start < total.shape[1]))
-    mib = int(total[c.MIB, start[own]].max(initial=0))
+    foreign = cluster.nodes.foreign
+    own = np.flatnonzero((family == wanted) & managed & (node >= 0) & (node < foreign.size))
+    own = own[~foreign[node[own]]]
+    rows = list_run_rows(start[own], count[own])
+    mib = int(total[c.MIB, rows[rows < total.shape[1]]].max(initial=0))
     if wanted >= 0 and mib:
         found.append(Backend(ANY_SIZE, question.cards, 1.0, mib))
     is_part = (part[c.PART_WAY] > 0) & (part[c.PART_GPUS] > 0)
