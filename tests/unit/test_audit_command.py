@@ -393,17 +393,3 @@ def test_parts_that_a_plugin_offers_are_counted_and_paid_as_parts() -> None:
     (model,) = found["gpuModels"]
     assert (model["gpus"], model["parts"], model["price"]) == (6, 14, 700)
     assert found["uncounted"] == []
-
-
-def test_gpus_of_another_scheduler_are_no_loss(tmp_path: Path) -> None:
-    """Its pods use them, so the money says of them what it says of ours."""
-    path = tmp_path / "config.yaml"
-    path.write_text("hamiSchedulerNodes: scheduler!=evenkeel")
-    body: Json = msgspec.to_builtins(make.hami_node(name="n", cards=4, cpu=64))
-    objects = [body | {"apiVersion": "v1", "kind": "Node"}]
-    ours, theirs = (
-        json.loads(run("-f", "-", "-o", "json", *more, objects=objects).stdout)["total"]
-        for more in ((), ("--config", path))
-    )
-    assert theirs == ours
-    assert ours["usable"]["gpuCompute"] == 4
