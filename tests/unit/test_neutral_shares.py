@@ -29,7 +29,10 @@ GPU, SHARED = "nvidia.com/gpu", "nvidia.com/gpu.shared"
 SMALL, MIDDLE = "nvidia.com/mig-1g.10gb", "nvidia.com/mig-3g.40gb"
 MARKS = (("nvidia.com/gpu.replicas", "4"), ("nvidia.com/gpu.memory", "40960"))
 HAMI = Backend("hami", GPU, 1.0, 81559)
-MIG = [Backend("mig", SMALL, 1 / 7, 9856), Backend("mig", MIDDLE, 3 / 7, 40448)]
+MIG = [
+    Backend("mig", SMALL, 1 / 7, 9856, (), 9856 / 81920),
+    Backend("mig", MIDDLE, 3 / 7, 40448, (), 40448 / 81920),
+]
 MPS = Backend("mps", SHARED, 1 / 10, 4096, (("nvidia.com/gpu.replicas", "10"),))
 SLICED = Backend("time-slicing", GPU, 1 / 4, 10240, MARKS)
 ALL = (HAMI, *MIG, MPS, SLICED)
@@ -89,6 +92,21 @@ def test_a_share_is_written_as_what_the_cluster_has(
     assert made["spec"]["schedulerName"] == "evenkeel"
     note = made["metadata"]["annotations"][names.SHARED_AS]
     assert note.startswith("main: evenkeel.dev/gpu-")
+
+
+def test_a_part_of_the_memory_is_a_part_of_the_memory() -> None:
+    """Slices of compute and of memory differ: seven of one kind, eight of the other."""
+    small = Backend("mig", "nvidia.com/mig-1g.5gb", 1 / 7, 4864, (), 4864 / 40960)
+    half = Backend("mig", "nvidia.com/mig-3g.20gb", 3 / 7, 19968, (), 19968 / 40960)
+    assert limits(admit(ask(None, "12"), small, half)) == {small.resource: "1"}
+    # 14 percent of the compute are there, and 12 of the memory.
+    assert limits(admit(ask(None, "14"), small, half)) == {half.resource: "1"}
+    assert limits(admit(kai(gpu_fraction="0.49"), small, half)) == {half.resource: "1"}
+    assert isinstance(review(kai(gpu_fraction="0.5"), small, half), Denied)
+    # Where no label says of how much memory the instances are, a slice has at least an eighth.
+    unknown = small._replace(memory=0.0)
+    assert limits(admit(ask(None, "12"), unknown)) == {small.resource: "1"}
+    assert isinstance(review(ask(None, "14"), unknown), Denied)
 
 
 def test_nodes_that_share_gpus_under_the_usual_name_are_selected() -> None:
@@ -241,6 +259,7 @@ def test_annotations_like_kais_mean_nothing_on_other_pods() -> None:
             st.sampled_from([1 / 7, 1 / 4, 3 / 7, 1.0]),
             st.integers(0, 90_000),
             st.just(()),
+            st.just(0.0),
         ),
         max_size=5,
     ),
@@ -266,7 +285,7 @@ def test_who_is_admitted_gets_enough(there: list[Backend], mib: int, cores: int)
 def test_the_engine_lists_what_nodes_share() -> None:
     engine = Engine(Config())
     labels = {**dict(MARKS), "nvidia.com/gpu.sharing-strategy": "time-slicing"}
-    mig = {f"{SMALL}.memory": "9856"}
+    mig = {f"{SMALL}.memory": "9856", "nvidia.com/gpu.memory": "81920"}
     nodes = [
         *(make.node(name=f"s{i}", gpus=32, labels=labels) for i in range(2)),
         make.node(name="m", labels=mig, allocatable={SMALL: 7}),
@@ -281,8 +300,8 @@ def test_the_engine_lists_what_nodes_share() -> None:
     (hami,) = (one for one in found if one.way == "hami")
     assert hami.mib == make.cards(count=1)[0]["devmem"]
     assert sorted(one for one in found if one.way != "hami") == [
-        Backend("mig", SMALL, 1 / 7, 9856),
-        Backend("time-slicing", GPU, 1 / 4, 10240, marks),
+        Backend("mig", SMALL, 1 / 7, 9856, (), 9856 / 81920),
+        Backend("time-slicing", GPU, 1 / 4, 10240, marks, 1 / 4),
     ]
 
 

@@ -14,12 +14,16 @@ from scheduler.api import names, plugin_parts
 from scheduler.api.admission import backends
 from scheduler.api.admission.backends import Backend
 from scheduler.api.admission.settings import AdmissionSettings
+from scheduler.api.plugin_parts import Way
 from scheduler.api.pods import kai_shares
 from scheduler.devices.admission.drafts import ContainerDraft, PodDraft
 from scheduler.errors import BadInput
 
 _MIB, _PERCENT, _MILLIONTHS = 2**20, 100, 1_000_000
 _MIB_MAX = 2**31 - 1
+# A slice of the compute comes with at least this part of its share of the memory: an eighth for a seventh.
+_LEAST_MEMORY = 7 / 8
+_EPSILON = 1e-9
 
 
 class _Wish(NamedTuple):
@@ -188,7 +192,13 @@ def _suffices(one: Backend, wish: _Wish, settings: AdmissionSettings) -> bool:
     # Shares of other ways may be shares of one card; only HAMi's plugin hands out different ones.
     if wish.cards > 1 or wish.mib > one.mib:
         return False
-    return max(wish.part / _MILLIONTHS, wish.cores / _PERCENT) <= math.ceil(one.gpus * _PERCENT) / _PERCENT  # fmt: skip
+    memory = one.memory or one.gpus * (_LEAST_MEMORY if one.way == Way.MIG else 1)
+    return wish.part <= _round_up(memory) * _MILLIONTHS // _PERCENT and wish.cores <= _round_up(one.gpus)  # fmt: skip
+
+
+def _round_up(part: float) -> int:
+    """Round a part up to percents: a third serves whoever wants 34."""
+    return math.ceil(part * _PERCENT - _EPSILON)
 
 
 def _write(

@@ -8,6 +8,7 @@ import numpy as np
 
 from scheduler.api import plugin_parts
 from scheduler.api.admission.backends import ANY_SIZE, Backend
+from scheduler.api.plugin_parts import Part
 from scheduler.devices.contract import CardDriver
 from scheduler.engine.answers.inside import Inside
 from scheduler.engine.questions import nodes as ask
@@ -60,13 +61,13 @@ def list_backends(inside: Inside, question: ask.SharedGpus) -> tuple[Backend, ..
     total, columns = cluster.cards.columns.total, (pools.family, pools.node, pools.managed, pools.count, pools.start)  # fmt: skip
     part, found = pools.part, list[Backend]()
     n = min(part.shape[1], *(column.size for column in columns))
-    family, node, managed, count, start = (column[:n] for column in columns)
+    family, node, managed = (column[:n] for column in columns[:3])
     part = part[:, :n]
     wanted = devices.find_family(question.cards)
     foreign = cluster.nodes.foreign
     own = np.flatnonzero((family == wanted) & managed & (node >= 0) & (node < foreign.size))
     own = own[~foreign[node[own]]]
-    rows = list_run_rows(start[own], count[own])
+    rows = list_run_rows(pools.start[own], pools.count[own])
     mib = int(total[c.MIB, rows[rows < total.shape[1]]].max(initial=0))
     if wanted >= 0 and mib:
         found.append(Backend(ANY_SIZE, question.cards, 1.0, mib))
@@ -79,6 +80,9 @@ def list_backends(inside: Inside, question: ask.SharedGpus) -> tuple[Backend, ..
         facts = cluster.nodes.facts[int(node[pool])]
         gpus, mib, way = part[:, pool].tolist()
         resource = devices.families[int(family[pool])]
-        marks = plugin_parts.list_marks(resource, facts.labels) if facts else ()
-        found.append(Backend(plugin_parts.WAYS[int(way)], resource, gpus, int(mib), marks))
+        labels = facts.labels if facts else {}
+        one = Part(gpus, int(mib), plugin_parts.WAYS[int(way)])
+        marks = plugin_parts.list_marks(resource, labels)
+        memory = plugin_parts.read_memory_part(resource, labels, one)
+        found.append(Backend(one.way, resource, gpus, one.mib, marks, memory))
     return tuple(found)
