@@ -230,7 +230,12 @@ def test_kais_annotations_are_for_one_container() -> None:
     assert second["resources"]["limits"][GPU] == "1"
     wrong = review(kai(*both, gpu_fraction="0.5", gpu_fraction_container_name="c"), HAMI)
     assert isinstance(wrong, Denied)
-    assert "the pod has no container c" in wrong.message
+    assert "the pod has no container 'c'" in wrong.message
+    endless = review(
+        kai(*both, gpu_fraction="0.5", gpu_fraction_container_name="c" * 200_000), HAMI
+    )
+    assert isinstance(endless, Denied)
+    assert len(endless.message) < 300
     beside = review(kai(*both, gpu_fraction="1.5"), HAMI)
     assert isinstance(beside, Denied)
     assert "metadata.annotations[gpu-fraction]" in beside.message

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from scheduler.api import names, plugin_parts
+from scheduler.api import names, plugin_parts, values
 from scheduler.api.admission import backends
 from scheduler.api.admission.backends import Backend
 from scheduler.api.admission.settings import AdmissionSettings
@@ -111,7 +111,7 @@ def _read_kai(pod: PodDraft, settings: AdmissionSettings) -> Iterable[tuple[Cont
     called = [one for one in pod.list_all_containers() if one.name == name]
     if name is not None and not called:
         field = f"metadata.annotations[{names.KAI_SHARING_CONTAINER}]"
-        raise BadInput(field, f"the pod has no container {name}")
+        raise BadInput(field, f"the pod has no container {values.quote(name)}")
     key = names.KAI_GPU_MEMORY if share.mib else names.KAI_FRACTION
     words = f"{key} {pod.annotations[key]}"
     wish = _Wish(share.cards, share.mib, share.millionths, 0, words)
