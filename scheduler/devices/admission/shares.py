@@ -197,7 +197,7 @@ def _suffices(one: Backend, wish: _Wish, settings: AdmissionSettings) -> bool:
 
 
 def _round_up(part: float) -> int:
-    """Round a part up to percents: a third serves whoever wants 34."""
+    """Round a part up to percents: a third suffices for 34 percent."""
     return math.ceil(part * _PERCENT - _EPSILON)
 
 
