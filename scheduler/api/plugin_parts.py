@@ -94,6 +94,19 @@ def read_part(resource: str, labels: Mapping[str, str], offered: int) -> Part:
     return Part(1 / replicas, mib, Way.MPS if is_mps else Way.TIME_SLICING)
 
 
+def read_memory_part(resource: str, labels: Mapping[str, str], part: Part) -> float:
+    """Read as how much of the memory of a GPU a part of it counts on a node; 0 where that is not known.
+
+    Replicas are equal in both. Instances are not: a GPU has eight slices of memory and at most seven of compute.
+    """
+    if part.way != Way.MIG:
+        return part.gpus
+    is_alone = resource.removesuffix(SHARED) == names.GPU
+    # Where the instances have the name of GPUs, their memory has the label of that of GPUs.
+    gpu = 0 if is_alone else _read_number(labels, names.GPU + _MEMORY)
+    return min(1.0, part.mib / gpu) if gpu else 0.0
+
+
 def list_marks(resource: str, labels: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
     """List those labels of a node by which it differs from nodes with other parts of the same name.
 

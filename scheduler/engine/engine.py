@@ -225,7 +225,7 @@ class Engine:
         """Return when ``decide`` is due next without an event; infinite when it is not."""
         if self.is_deciding or self._pending.has_active or self._cluster.groups.has_changed:
             return now
-        parts = self._chores, self._forgetting, self._held, self._backfill, self._below
+        parts = self._nodes, self._chores, self._forgetting, self._held, self._backfill, self._below
         dues = [part.find_due() for part in (*parts, self._owners_awaited, self._queues, self._kai)]
         pending = self._pending.find_next_due()
         return min(dues) if pending is None else min(pending, *dues)

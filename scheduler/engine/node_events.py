@@ -65,6 +65,10 @@ class NodeEvents:
         self.put_on_probation(event.node, event.until)
         return _NOTHING
 
+    def find_due(self) -> float:
+        """Return when ``end_probation`` is due next; infinite when it is not."""
+        return self._cluster.registers.probation.find_due()
+
     def end_probation(self, now: float) -> None:
         """Give cards to new pods again whose probation is over."""
         for node in self._cluster.registers.probation.end_due(now):

@@ -88,7 +88,8 @@ class Recorded(Engine):
 
     def _is_due(self, now: float) -> bool:
         """Whether a decision does something that no allowance is needed for."""
-        due = min(self._held.find_due(), self._owners_awaited.find_due())
+        parts = self._held, self._owners_awaited, self._nodes
+        due = min(part.find_due() for part in parts)
         return self._cluster.groups.has_changed or due <= now
 
     def start_anew(self, now: float) -> None:

@@ -76,8 +76,8 @@ class DemandShape(NamedTuple):
 
     @property
     def families(self) -> tuple[str, ...]:
-        """The resource by which the pod asks devices."""
-        return (self.family,) if self.family else ()
+        """The demand does not remember who allocates the devices: another scheduler's pods use those of its nodes alike."""
+        return ()
 
     @property
     def card_wishes(self) -> None:

@@ -16,6 +16,10 @@ class Probation:
         if cards:
             self._until.setdefault(node, {}).update(cards)
 
+    def find_due(self) -> float:
+        """Return when the next card is off probation; infinite if none is on it."""
+        return min((min(cards.values()) for cards in self._until.values()), default=float("inf"))
+
     def end_due(self, now: float) -> list[str]:
         """End what is over; return the names of the nodes with such cards."""
         due = [node for node, cards in self._until.items() if min(cards.values()) <= now]

@@ -10,7 +10,7 @@ import itertools
 import random
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import msgspec
@@ -30,7 +30,7 @@ from scheduler.engine.questions.nodes import CardDrivers
 from scheduler.state import checks
 from tests import make
 from tests.model import clusters, workloads
-from tests.model.vendor_fleet import list_cards, read_fleet
+from tests.model.vendor_fleet import count_devices, list_cards, read_fleet
 
 _MAP = "kube-system/hami-scheduler-device"
 _CONFIG = Config(hami_config_map=_MAP)
@@ -52,6 +52,7 @@ _NVIDIA: dict[str, Any] = {
     "memoryFactor": 1,
     "defaultGPUNum": 1,
 }
+_COUNTED = (names.GPU, _SHARED, _INSTANCE)
 _N_HAMI, _N_OF_EACH, _PODS = 10, 2, 160
 
 
@@ -193,6 +194,10 @@ class World:
 
     def hold(self, bind: Bind) -> None:
         self._grants[bind.uid] = bind.devices
+        if bind.devices and bind.node in self._silent:
+            raise LostError(f"seed {self.seed}: {bind.uid} got devices of {bind.node}, whose plugin is silent")  # fmt: skip
+        if not bind.devices:
+            self._judge_counted(bind)
         for grant in bind.devices:
             driver = self.engine.ask(CardDrivers())[grant.driver]
             cards = {card.id: card for card in list_cards(driver, self._nodes[bind.node])}
@@ -201,10 +206,22 @@ class World:
                 self._holders[bind.node, device].add(bind.uid)
                 self._judge(bind, cards.get(device), driver)
 
+    def _judge_counted(self, bind: Bind) -> None:
+        """Of devices that are only counted a node gives no more than it offers."""
+        for resource in filter(partial(count_devices, self._pods[bind.uid]), _COUNTED):
+            self._holders[bind.node, resource].add(bind.uid)
+            self.counts[f"bound by {resource}"] += 1
+            offered = int((self._nodes[bind.node].status.allocatable or {}).get(resource, 0))
+            held = sum(count_devices(self._pods[uid], resource) for uid in self._holders[bind.node, resource])  # fmt: skip
+            if held > offered:
+                raise LostError(f"seed {self.seed}: {bind.node} offers {offered} {resource}, {held} are held")  # fmt: skip
+
     def _judge(self, bind: Bind, card: Card | None, driver: CardDriver) -> None:
         """A device that is given to a pod is there, and has enough for all that hold it."""
         if card is None:
             raise LostError(f"seed {self.seed}: {bind.uid} got a device that {bind.node} has not")
+        if not card.healthy:
+            raise LostError(f"seed {self.seed}: {bind.uid} got {card.id} of {bind.node}, which is ill")  # fmt: skip
         sums, places = [0, 0, 0], []
         for uid in self._holders[bind.node, card.id]:
             peak = self._find_peak(uid, card.id, driver)
@@ -346,6 +363,7 @@ class World:
     def on_node_leaves_and_returns(self) -> None:
         node = self.rng.choice(list(self._nodes.values()))
         self._tell(events.Gone("Node", node.metadata.name))
+        self._silent.discard(node.metadata.name)
         self._tell(events.Seen(node))
 
     def _replace(self, node: wire.Node, notes: dict[str, str]) -> None:

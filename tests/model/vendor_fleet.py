@@ -87,3 +87,9 @@ def _is_read(driver: CardDriver, container: wire.Container) -> bool:
         return any(slot.cards for ask in driver.read_requests(pod) for slot in ask.containers)
     except BadInput:
         return False
+
+
+def count_devices(pod: wire.Pod, resource: str) -> int:
+    """How many devices the containers of a pod request that run together."""
+    given = (one.resources.limits for one in pod.spec.containers if one.resources)
+    return sum(int((one or {}).get(resource, 0)) for one in given)

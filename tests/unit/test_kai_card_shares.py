@@ -235,7 +235,9 @@ def test_no_edit_of_an_annotation_makes_a_running_pod_hold_less_than_its_card(
 def test_who_requests_cards_itself_is_served_whatever_the_annotation_says() -> None:
     jobs = {"x": Job("a", notes={names.KAI_FRACTION: "0.5"})}
     assert decide({"n1": 1}, {"a": Queue(1)}, jobs).placed == {"x": "n1"}
-    assert kai_shares.refuse_share(Share(1, 1, 0)).text.endswith("with HAMi's device plugin")
+    refused = kai_shares.refuse_share(Share(1, 1, 0)).text
+    assert "the webhook for pods with devices" in refused
+    assert refused.endswith("with HAMi's device plugin")
 
 
 def test_mig_slices_count_as_so_many_cards_as_their_names_say() -> None:

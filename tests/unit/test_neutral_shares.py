@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from scheduler.api import names
 from scheduler.api.admission.backends import WAYS, Backend
-from scheduler.api.admission.settings import AdmissionSettings
+from scheduler.api.admission.settings import AdmissionSettings, NvidiaAdmission
+from scheduler.api.door import events
 from scheduler.api.door.events import Seen
 from scheduler.config import Config
 from scheduler.devices.admission import steps
@@ -28,7 +29,10 @@ GPU, SHARED = "nvidia.com/gpu", "nvidia.com/gpu.shared"
 SMALL, MIDDLE = "nvidia.com/mig-1g.10gb", "nvidia.com/mig-3g.40gb"
 MARKS = (("nvidia.com/gpu.replicas", "4"), ("nvidia.com/gpu.memory", "40960"))
 HAMI = Backend("hami", GPU, 1.0, 81559)
-MIG = [Backend("mig", SMALL, 1 / 7, 9856), Backend("mig", MIDDLE, 3 / 7, 40448)]
+MIG = [
+    Backend("mig", SMALL, 1 / 7, 9856, (), 9856 / 81920),
+    Backend("mig", MIDDLE, 3 / 7, 40448, (), 40448 / 81920),
+]
 MPS = Backend("mps", SHARED, 1 / 10, 4096, (("nvidia.com/gpu.replicas", "10"),))
 SLICED = Backend("time-slicing", GPU, 1 / 4, 10240, MARKS)
 ALL = (HAMI, *MIG, MPS, SLICED)
@@ -90,6 +94,21 @@ def test_a_share_is_written_as_what_the_cluster_has(
     assert note.startswith("main: evenkeel.dev/gpu-")
 
 
+def test_a_part_of_the_memory_is_a_part_of_the_memory() -> None:
+    """Slices of compute and of memory differ: seven of one kind, eight of the other."""
+    small = Backend("mig", "nvidia.com/mig-1g.5gb", 1 / 7, 4864, (), 4864 / 40960)
+    half = Backend("mig", "nvidia.com/mig-3g.20gb", 3 / 7, 19968, (), 19968 / 40960)
+    assert limits(admit(ask(None, "12"), small, half)) == {small.resource: "1"}
+    # 14 percent of the compute are there, and 12 of the memory.
+    assert limits(admit(ask(None, "14"), small, half)) == {half.resource: "1"}
+    assert limits(admit(kai(gpu_fraction="0.49"), small, half)) == {half.resource: "1"}
+    assert isinstance(review(kai(gpu_fraction="0.5"), small, half), Denied)
+    # Where no label says of how much memory the instances are, a slice has at least an eighth.
+    unknown = small._replace(memory=0.0)
+    assert limits(admit(ask(None, "12"), unknown)) == {small.resource: "1"}
+    assert isinstance(review(ask(None, "14"), unknown), Denied)
+
+
 def test_nodes_that_share_gpus_under_the_usual_name_are_selected() -> None:
     made = admit(ask("8Gi"), SLICED)
     assert made["spec"]["nodeSelector"] == dict(MARKS)
@@ -102,6 +121,40 @@ def test_nodes_that_share_gpus_under_the_usual_name_are_selected() -> None:
     assert limits(admit(picky, SLICED, MPS)) == {SHARED: "1"}
     refused = review(picky, SLICED)
     assert isinstance(refused, Denied)
+
+
+@pytest.mark.parametrize("there", [MIG[0], MPS])
+def test_who_gets_a_part_sees_it_where_cards_are_hidden_from_others(there: Backend) -> None:
+    nvidia = NvidiaAdmission(hides_cards=True, runtime_class="nvidia")
+    settings = replace(AdmissionSettings(), nvidia=nvidia)
+    pod = make_pod(make_container("a"), *ask("4Gi")["spec"]["containers"])
+    facts = ClusterFacts(list_backends=lambda _: (there,))
+    verdict = steps.review_pod(msgspec.json.encode(pod), "team", settings, facts)
+    assert isinstance(verdict, Allowed)
+    made = apply_patch(pod, verdict.patch)["spec"]
+    beside, own = made["containers"]
+    assert beside["env"] == [{"name": "NVIDIA_VISIBLE_DEVICES", "value": "none"}]
+    assert "env" not in own
+    assert made["runtimeClassName"] == "nvidia"
+
+
+def test_all_containers_of_a_pod_are_served_in_one_way() -> None:
+    """No node offers MIG instances and replicas of the same GPUs: such a pod would wait for ever."""
+    halves = Backend("time-slicing", SHARED, 1 / 2, 40960)
+    pod = make_pod(
+        make_container("a", {names.SHARE_MEMORY: "8Gi"}),
+        make_container("b", {names.SHARE_MEMORY: "40Gi"}),
+    )
+    made = admit(pod, MIG[0], halves)["spec"]["containers"]
+    assert [one["resources"]["limits"] for one in made] == [{SHARED: "1"}] * 2
+    picky = make_container("c", {names.SHARE_CORES: "10", names.SHARE_MEMORY: "1Gi"})
+    thin = halves._replace(gpus=1 / 20)
+    mixed = review(make_pod(picky, *pod["spec"]["containers"]), MIG[0], thin)
+    assert isinstance(mixed, Denied)
+    assert "the pod's other containers" in mixed.message
+    none = review(pod, MIG[0])
+    assert isinstance(none, Denied)
+    assert none.message.startswith("container b: ")
 
 
 def test_the_order_of_ways_is_a_setting() -> None:
@@ -177,7 +230,12 @@ def test_kais_annotations_are_for_one_container() -> None:
     assert second["resources"]["limits"][GPU] == "1"
     wrong = review(kai(*both, gpu_fraction="0.5", gpu_fraction_container_name="c"), HAMI)
     assert isinstance(wrong, Denied)
-    assert "the pod has no container c" in wrong.message
+    assert "the pod has no container 'c'" in wrong.message
+    endless = review(
+        kai(*both, gpu_fraction="0.5", gpu_fraction_container_name="c" * 200_000), HAMI
+    )
+    assert isinstance(endless, Denied)
+    assert len(endless.message) < 300
     beside = review(kai(*both, gpu_fraction="1.5"), HAMI)
     assert isinstance(beside, Denied)
     assert "metadata.annotations[gpu-fraction]" in beside.message
@@ -185,6 +243,16 @@ def test_kais_annotations_are_for_one_container() -> None:
     own = kai(make_container(limits={SMALL: "1"}), gpu_fraction="0.5")
     assert review(own, *ALL) == Allowed([])
     assert review(kai(gpu_fraction="0.5", scheduler="kai-scheduler"), *ALL) == Allowed([])
+
+
+def test_annotations_like_kais_mean_nothing_on_other_pods() -> None:
+    """Their names are short: what somebody else means by them must neither change nor refuse a pod."""
+    words = {"gpu_memory": "8Gi"}
+    own = kai(make_container(limits={GPU: "1"}), **words)
+    assert limits(admit(own, *ALL)) == WHOLE
+    for notes in (words, {"gpu_memory": "9000"}):
+        assert review(kai(scheduler="default-scheduler", **notes), *ALL) == Allowed([])
+    assert isinstance(review(kai(**words), *ALL), Denied)
 
 
 @given(
@@ -196,6 +264,7 @@ def test_kais_annotations_are_for_one_container() -> None:
             st.sampled_from([1 / 7, 1 / 4, 3 / 7, 1.0]),
             st.integers(0, 90_000),
             st.just(()),
+            st.just(0.0),
         ),
         max_size=5,
     ),
@@ -221,7 +290,7 @@ def test_who_is_admitted_gets_enough(there: list[Backend], mib: int, cores: int)
 def test_the_engine_lists_what_nodes_share() -> None:
     engine = Engine(Config())
     labels = {**dict(MARKS), "nvidia.com/gpu.sharing-strategy": "time-slicing"}
-    mig = {f"{SMALL}.memory": "9856"}
+    mig = {f"{SMALL}.memory": "9856", "nvidia.com/gpu.memory": "81920"}
     nodes = [
         *(make.node(name=f"s{i}", gpus=32, labels=labels) for i in range(2)),
         make.node(name="m", labels=mig, allocatable={SMALL: 7}),
@@ -236,9 +305,22 @@ def test_the_engine_lists_what_nodes_share() -> None:
     (hami,) = (one for one in found if one.way == "hami")
     assert hami.mib == make.cards(count=1)[0]["devmem"]
     assert sorted(one for one in found if one.way != "hami") == [
-        Backend("mig", SMALL, 1 / 7, 9856),
-        Backend("time-slicing", GPU, 1 / 4, 10240, marks),
+        Backend("mig", SMALL, 1 / 7, 9856, (), 9856 / 81920),
+        Backend("time-slicing", GPU, 1 / 4, 10240, marks, 1 / 4),
     ]
+
+
+def test_nodes_of_another_scheduler_share_nothing_with_pods_of_ours() -> None:
+    engine = Engine(Config(hami_scheduler_nodes="scheduler=hami"))
+    theirs = make.hami_node(name="a", cards=1, labels={"scheduler": "hami"})
+    small, large = (make.card(uuid=f"GPU-{mib}", mib=mib) for mib in (2048, 4096))
+    for node in (theirs, make.hami_node(name="b", cards=[small, large])):
+        engine.handle(Seen(node), now=0.0)
+    (hami,) = engine.ask(SharedGpus(GPU))
+    # The largest card of any node counts, whichever the plugin names first.
+    assert hami.mib == 4096
+    engine.handle(events.Gone("Node", "b"), 0.0)
+    assert engine.ask(SharedGpus(GPU)) == ()
 
 
 def test_a_pod_that_was_not_translated_says_so() -> None:

@@ -45,7 +45,8 @@ def test_a_card_that_was_ill_waits_before_pods_get_it() -> None:
     assert world.decide() == []
     world.node(healthy=True)
     assert world.decide(after=30.0) == []
-    # The pod is not parked: the end of the probation wakes it.
+    # The end of the probation wakes the pod, even if nothing else happens.
+    assert world.engine.find_due(world.now) == 1060.0
     assert world.decide(after=31.0) == ["a"]
     assert rerun.rerun(world.lines).difference is None
 
@@ -98,3 +99,13 @@ def test_a_log_that_begins_anew_knows_what_is_on_probation() -> None:
     report = rerun.rerun(world.lines)
     assert report.difference is None
     assert report.n_binds == 1
+
+
+def test_a_log_says_when_a_probation_ended_without_a_decision() -> None:
+    world = World()
+    world.node(healthy=False)
+    world.node(healthy=True)
+    n_lines = len(world.lines)
+    world.engine.decide(world.now + 61.0, Unlimited(pods=0))
+    assert len(world.lines) == n_lines + 1
+    assert rerun.rerun(world.lines).difference is None

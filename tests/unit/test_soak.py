@@ -23,6 +23,8 @@ def test_nothing_is_given_away_twice_or_forgotten_whatever_the_driver() -> None:
     world.play(_EVENTS)
     bound = {name for name in CARD_DRIVERS if world.counts[f"bound by {name}"]}
     assert len(bound) > 12, bound
+    counted = ("nvidia.com/gpu", "nvidia.com/gpu.shared", "nvidia.com/mig-1g.10gb")
+    assert all(world.counts[f"bound by {resource}"] for resource in counted)
     assert world.counts["bound"] > _EVENTS / 20
 
 
@@ -42,6 +44,36 @@ def test_the_second_ledger_sees_what_is_given_away_twice() -> None:
             one.on_decision()
     with pytest.raises(LostError):
         _hold_often(world, [*other.under_way.values()] * 64)
+
+
+def test_the_second_ledger_sees_parts_that_are_given_away_twice() -> None:
+    world = World(2)
+    while not (found := [one for one in world.under_way.values() if one.node == "shared"]):
+        world.on_pod_comes()
+        world.on_decision()
+    with pytest.raises(LostError, match=r"offers 16 nvidia.com/gpu.shared, 17 are held"):
+        _hold_often(world, found * 17)
+
+
+def test_the_second_ledger_sees_cards_that_are_ill_and_plugins_that_are_silent() -> None:
+    world = World(2)
+    while not (
+        found := [one for one in world.under_way.values() if one.devices and one.node[0] == "h"]
+    ):
+        world.on_pod_comes()
+        world.on_decision()
+    world._silent.add(found[0].node)
+    with pytest.raises(LostError, match="is silent"):
+        world.hold(found[0])
+    world._silent.clear()
+    for node in [one for one in world._nodes.values() if one.metadata.name == found[0].node]:
+        notes = {
+            key: text.replace('"health":true', '"health":false')
+            for key, text in (node.metadata.annotations or {}).items()
+        }
+        world._replace(node, notes)
+    with pytest.raises(LostError, match="is ill"):
+        world.hold(found[0])
 
 
 def _hold_often(world: World, binds: list[Bind]) -> None:

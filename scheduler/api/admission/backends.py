@@ -21,6 +21,7 @@ class Backend(NamedTuple):
         gpus: as how much of a GPU it counts.
         mib: its memory; 0 where that is not known.
         labels: of the nodes that offer it, where the resource alone does not say that.
+        memory: as how much of the memory of a GPU it counts; 0 where that is not known.
     """
 
     way: str
@@ -28,3 +29,4 @@ class Backend(NamedTuple):
     gpus: float
     mib: int
     labels: tuple[tuple[str, str], ...] = ()
+    memory: float = 0.0

@@ -74,7 +74,8 @@ def refuse_share(share: Share) -> Mistake:
         percent = -(-share.millionths * _PERCENT // _MILLIONTHS)
         wanted += f" and {names.GPU_MEMORY_PERCENT}: {percent}"
     text = (
-        f"only KAI's binder serves shares of cards by annotation; request {wanted} in the limits of a container, on "
+        "is not translated: the webhook for pods with devices writes such requests as what shares GPUs in the cluster when "
+        f"a pod is created; turn it on, and create the pod anew, or request {wanted} in the limits of a container, on "
         "nodes with HAMi's device plugin"
     )
     return Mistake(_name(key), text)

@@ -5,6 +5,7 @@ Source: HAMi (v2.10), ``pkg/device/nvidia/device.go``: ``MutateAdmission``.
 
 from __future__ import annotations
 
+from scheduler.api import plugin_parts
 from scheduler.api.admission.settings import (
     DEFAULT_POLICY,
     AdmissionSettings,
@@ -33,9 +34,11 @@ def mutate_container(container: ContainerDraft, pod: PodDraft, settings: Admissi
         container.add_env(_CORE_POLICY, nvidia.core_policy)
     asks = _add_count(container, nvidia)
     asks = _add_all_cores(container, nvidia) or asks
-    if asks and nvidia.runtime_class and pod.runtime_class is None:
+    # The webhook itself writes requests for parts that NVIDIA's plugin offers, and that plugin shows them in the same variable.
+    has_cards = asks or any(map(plugin_parts.is_part, container.list_limits()))
+    if has_cards and nvidia.runtime_class and pod.runtime_class is None:
         pod.runtime_class = nvidia.runtime_class
-    if not asks and nvidia.hides_cards:
+    if not has_cards and nvidia.hides_cards:
         container.add_env(_VISIBLE, _NONE)
     return asks
 

@@ -10,16 +10,20 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from scheduler.api import names, plugin_parts
+from scheduler.api import names, plugin_parts, values
 from scheduler.api.admission import backends
 from scheduler.api.admission.backends import Backend
 from scheduler.api.admission.settings import AdmissionSettings
+from scheduler.api.plugin_parts import Way
 from scheduler.api.pods import kai_shares
 from scheduler.devices.admission.drafts import ContainerDraft, PodDraft
 from scheduler.errors import BadInput
 
 _MIB, _PERCENT, _MILLIONTHS = 2**20, 100, 1_000_000
 _MIB_MAX = 2**31 - 1
+# A slice of the compute comes with at least this part of its share of the memory: an eighth for a seventh.
+_LEAST_MEMORY = 7 / 8
+_EPSILON = 1e-9
 
 
 class _Wish(NamedTuple):
@@ -53,10 +57,7 @@ def translate(
     found = [(one, wish) for one, wish in wishes if wish is not None]
     found = found or list(_read_kai(pod, settings))
     there = list_backends(settings.nvidia.count) if found else ()
-    for container, wish in found:
-        backend = _choose(wish, pod, settings, there)
-        if backend is None:
-            raise BadInput(f"container {container.name}: {wish.words}", _describe_lack(there))
+    for (container, wish), backend in zip(found, _choose(found, pod, settings, there), strict=True):
         for resource in (names.SHARE_MEMORY, names.SHARE_CORES):
             container.drop(resource)
         _write(container, wish, backend, settings)
@@ -94,15 +95,23 @@ def _read_wish(container: ContainerDraft, settings: AdmissionSettings) -> _Wish 
 
 
 def _read_kai(pod: PodDraft, settings: AdmissionSettings) -> Iterable[tuple[ContainerDraft, _Wish]]:
-    """Read the share that KAI's annotations request for one container, unless a container requests cards itself."""
+    """Read the share that KAI's annotations request for one container.
+
+    The annotations have short names: on a pod that does not name us or a scheduler that is taken over, and on one that
+    requests cards itself, they may mean anything.
+    """
+    if pod.scheduler_name not in {*settings.scheduler_names, *settings.taken_over}:
+        return ()
+    if any(_list_own(one, settings) for one in pod.list_all_containers()):
+        return ()
     share = kai_shares.read_share(pod.annotations)
-    if share is None or any(_list_own(one, settings) for one in pod.list_all_containers()):
+    if share is None:
         return ()
     name = pod.annotations.get(names.KAI_SHARING_CONTAINER)
     called = [one for one in pod.list_all_containers() if one.name == name]
     if name is not None and not called:
         field = f"metadata.annotations[{names.KAI_SHARING_CONTAINER}]"
-        raise BadInput(field, f"the pod has no container {name}")
+        raise BadInput(field, f"the pod has no container {values.quote(name)}")
     key = names.KAI_GPU_MEMORY if share.mib else names.KAI_FRACTION
     words = f"{key} {pod.annotations[key]}"
     wish = _Wish(share.cards, share.mib, share.millionths, 0, words)
@@ -118,20 +127,57 @@ def _list_own(container: ContainerDraft, settings: AdmissionSettings) -> list[st
 
 
 def _choose(
-    wish: _Wish, pod: PodDraft, settings: AdmissionSettings, there: Sequence[Backend]
-) -> Backend | None:
-    """Choose the first way by the settings that can serve a wish, and of it the smallest share that suffices."""
+    found: Sequence[tuple[ContainerDraft, _Wish]],
+    pod: PodDraft,
+    settings: AdmissionSettings,
+    there: Sequence[Backend],
+) -> list[Backend]:
+    """Choose for each wish, all in the first way by the settings that can serve them all: no GPU is shared in two ways.
+
+    Raises:
+        BadInput: there is no such way.
+    """
+    unserved, at_most = 0, -1
     for way in settings.ways:
+        of_way = [one for one in there if one.way == way]
+        chosen = _choose_sizes(found, pod, settings, of_way)
+        if len(chosen) == len(found):
+            return chosen
+        if len(chosen) > at_most:
+            at_most = unserved = len(chosen)
+    if not found:
+        return []
+    container, wish = found[unserved]
+    alone = any(
+        _choose_sizes(found[unserved : unserved + 1], pod, settings, [one])
+        for one in there
+        if one.way in settings.ways
+    )
+    lack = "no way of sharing serves this and the pod's other containers" if alone else ""
+    raise BadInput(f"container {container.name}: {wish.words}", lack or _describe_lack(there))
+
+
+def _choose_sizes(
+    found: Sequence[tuple[ContainerDraft, _Wish]],
+    pod: PodDraft,
+    settings: AdmissionSettings,
+    there: Sequence[Backend],
+) -> list[Backend]:
+    """Choose for each wish the smallest share that suffices, on nodes that the pod accepts; end at the first without one."""
+    chosen: list[Backend] = []
+    selector = dict(pod.node_selector)
+    for _, wish in found:
         fit = [
             one
             for one in there
-            if one.way == way
-            and _suffices(one, wish, settings)
-            and all(pod.node_selector.get(key, text) == text for key, text in one.labels)
+            if _suffices(one, wish, settings)
+            and all(selector.get(key, text) == text for key, text in one.labels)
         ]
-        if fit:
-            return min(fit, key=lambda one: (one.gpus, one.mib, one.resource, one.labels))
-    return None
+        if not fit:
+            break
+        chosen.append(min(fit, key=lambda one: (one.gpus, one.mib, one.resource, one.labels)))
+        selector |= dict(chosen[-1].labels)
+    return chosen
 
 
 def _suffices(one: Backend, wish: _Wish, settings: AdmissionSettings) -> bool:
@@ -146,7 +192,13 @@ def _suffices(one: Backend, wish: _Wish, settings: AdmissionSettings) -> bool:
     # Shares of other ways may be shares of one card; only HAMi's plugin hands out different ones.
     if wish.cards > 1 or wish.mib > one.mib:
         return False
-    return max(wish.part / _MILLIONTHS, wish.cores / _PERCENT) <= math.ceil(one.gpus * _PERCENT) / _PERCENT  # fmt: skip
+    memory = one.memory or one.gpus * (_LEAST_MEMORY if one.way == Way.MIG else 1)
+    return wish.part <= _round_up(memory) * _MILLIONTHS // _PERCENT and wish.cores <= _round_up(one.gpus)  # fmt: skip
+
+
+def _round_up(part: float) -> int:
+    """Round a part up to percents: a third suffices for 34 percent."""
+    return math.ceil(part * _PERCENT - _EPSILON)
 
 
 def _write(
