@@ -83,7 +83,7 @@ labels:
 {{- end -}}
 
 {{- define "evenkeel.deviceCondition" -}}
-(object.metadata.?annotations.orValue({}).exists(key, key in ['gpu-fraction', 'gpu-memory']) ||
+(['gpu-fraction', 'gpu-memory'].exists(key, key in object.metadata.?annotations.orValue({})) ||
 {{ if .Values.config.hamiConfigMap -}}
 {{- /* HAMi's ConfigMap may name other resources at any time. */ -}}
 (object.spec.?containers.orValue([]) + object.spec.?initContainers.orValue([])).exists(one,
