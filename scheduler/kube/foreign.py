@@ -76,9 +76,11 @@ class ForeignWrites:
         # By uid, the pods of other schedulers whose plugins still have to serve them, and those of them that were reported.
         self._unserved: dict[str, _Unserved] = {}
         self._reported: set[str] = set()
-        # By node and key: the lock that another process has written, and those that are to be looked into.
+        # By node and key: the lock that another process has written; those that are to be looked into, and those that
+        # could not be read yet: they are tried again when their node is seen next.
         self._locks: dict[tuple[str, str], str] = {}
         self._to_read: set[tuple[str, str]] = set()
+        self._put_off: set[tuple[str, str]] = set()
         self._wake = asyncio.Event()
         # By node: the loop time of the last event.
         self._reported_at: dict[str, float] = {}
@@ -110,7 +112,9 @@ class ForeignWrites:
             await self._wake.wait()
             self._wake.clear()
             while self._to_read:
-                await self._read_lock(self._to_read.pop())
+                place = self._to_read.pop()
+                if not await self._read_lock(place) and place in self._locks:
+                    self._put_off.add(place)
 
     def _see_pod(self, pod: wire.Pod) -> None:
         uid, ask = pod.metadata.uid, self._ties.engine.ask
@@ -141,33 +145,36 @@ class ForeignWrites:
             text, place = notes.get(key, ""), (name, key)
             if not text or self._ties.has_written(name, key, text):
                 self._forget_lock(place)
-            elif text != self._locks.get(place):
+            elif text != self._locks.get(place) or (place in self._put_off and self._is_ours(name)):
                 self._locks[place] = text
+                self._put_off.discard(place)
                 self._to_read.add(place)
                 self._wake.set()
 
     def _forget_lock(self, place: tuple[str, str]) -> None:
         self._locks.pop(place, None)
         self._to_read.discard(place)
+        self._put_off.discard(place)
 
     def _is_ours(self, node: str) -> bool:
         """Whether a node is ours and this replica is the one that says what happens there."""
         facts = self._ties.engine.ask(KnownNode(node))
         return facts is not None and not facts.foreign and self._ties.is_leading()
 
-    async def _read_lock(self, place: tuple[str, str]) -> None:
-        """Find out whose pod a lock names, and report it if it is another scheduler's."""
+    async def _read_lock(self, place: tuple[str, str]) -> bool:
+        """Find out whose pod a lock names, and report it if it is another scheduler's; return whether that is known."""
         node, text = place[0], self._locks[place]
         if not self._is_ours(node):
-            return
+            return False
         try:
             found = await read_locked_pod(self._api, text)
         except ApiError as error:
             _log.warning("the pod of a lock was not read", node=node, lock=text, error=str(error))
-            return
+            return False
         by = found.spec.scheduler_name or "" if found is not None else ""
         if by and by not in self._schedulers and self._is_ours(node):
             self._report(node, LOCK, text, by)
+        return True
 
     def _report(self, node: str, kind: str, what: str, by: str) -> None:
         """Count what another scheduler did on a node of ours, and report it, unless something was reported there a short time ago."""

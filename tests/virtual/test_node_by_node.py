@@ -141,6 +141,23 @@ def test_a_lock_of_another_scheduler_on_our_node_is_told_and_ours_are_not(
 
 
 @pytest.mark.parametrize("seed", SEEDS[:2])
+def test_a_lock_that_stays_when_a_node_becomes_ours_is_told_then(
+    make_world: Make, seed: int
+) -> None:
+    world = make_world(seed, BY_LABEL)
+    with_node(world)
+    label(world, "hami")
+    led(world)
+    create(world, "theirs", scheduler_name=FOREIGN)
+    write_lock(world, "theirs")
+    world.run(5.0)
+    assert told(world) == {"allocation": 0, "lock": 0}
+    label(world, "evenkeel")
+    world.run(5.0)
+    assert told(world) == {"allocation": 0, "lock": 1}
+
+
+@pytest.mark.parametrize("seed", SEEDS[:2])
 def test_without_the_setting_nobody_looks(make_world: Make, seed: int) -> None:
     world = make_world(seed, climate.quiet(nodes=0))
     with_node(world)
