@@ -17,7 +17,18 @@ from tests.prose import unwrapped
 
 SCRIPT = Path(sys.executable).with_name("evenkeel")
 ROOT = Path(__file__).parents[2]
-COMMANDS = ("run", "rerun", "simulate", "explain", "queue", "replay", "audit", "demo", "warm")
+COMMANDS = (
+    "run",
+    "rerun",
+    "simulate",
+    "explain",
+    "plan",
+    "queue",
+    "replay",
+    "audit",
+    "demo",
+    "warm",
+)
 # Says at its end which modules were imported.
 _IMPORTED = """
 import sys

@@ -59,6 +59,7 @@ from scheduler.engine.questions.nodes import (
     KnownNode,
     KnownNodes,
     NodeCounts,
+    SharedGpus,
 )
 from scheduler.engine.questions.pods import (
     BindObjection,
@@ -252,7 +253,7 @@ def list_questions(engine: Engine, rng: random.Random) -> list[Question[Any]]:
         TypicalPods(()), FiguresBy(typical), JudgedNodes(), EmptyNodes(()), SharesOf(nodes[:-1]), DevicesOn(nodes[:-1]),
         GroupOfPods(),
         Departures(), Totals(), Devices(), Holds(), Stranded(), Fragments(demand), ChangedNodes(("cpu", "memory")), UseByNode(),
-        OccupiedNodes(), KnownNode(node), KnownNodes(), NodeCounts(), CardDrivers(), SpaceQuotaStates(), SpaceQuotaExcess(pod), KnownPod(uid), KnownPods(), PodVersion(uid),
+        OccupiedNodes(), KnownNode(node), KnownNodes(), NodeCounts(), CardDrivers(), SharedGpus("nvidia.com/gpu"), SpaceQuotaStates(), SpaceQuotaExcess(pod), KnownPod(uid), KnownPods(), PodVersion(uid),
         MissingKeys("Pod", uids[::2], names.SCHEDULER), NominatedNode(uid), GovernedPods(), MistakesOfWaiting(), MistakesOfGroups(), PodsByGroup(),
         SuitedNodes(pod), KnownClaim(("default", "none")), KnownVolume("none"), MovedDrivers(node),
         KnownQueues(), KnownWorkloads(), PodsOfWorkload("default/none"), KnownQueue("none"), WhyNoQuota("default/none"), WaitersOf("none", 9), QueuePath("a/b"), ChecksToPass("q", frozenset()), IsObjectInUse("ClusterQueue", "q"), StatusesOfQueues(), StatusesOfKaiQueues(), AllInKaiQueues(), UsageOfKaiQueues(), WhoGivesWay("default/none", 9, by_common=True),
@@ -307,6 +308,7 @@ def test_the_operator_puts_no_question_that_changes_decisions() -> None:
         "ExplainPod",
         "NextDecision",
         "OutlookOf",
+        "PlanOfMoves",
     }
     for path in (ROOT / "kube").rglob("*.py"):
         named = {
