@@ -93,7 +93,6 @@ VGPU_MODE = "nvidia.com/vgpu-mode"
 GPU_PRODUCT = "nvidia.com/gpu.product"
 GPU_COUNT = "nvidia.com/gpu.count"
 GPU_MIB = "nvidia.com/gpu.memory"
-GPU_REPLICAS = "nvidia.com/gpu.replicas"
 GPU_PRESENT = "nvidia.com/gpu.present"
 
 # The annotations that decide where a pod goes: part of its template.
@@ -207,8 +206,9 @@ SHARE_MEMORY = "evenkeel.dev/gpu-memory"
 SHARE_CORES = "evenkeel.dev/gpu-cores"
 SHARED_AS = "scheduling.evenkeel.dev/gpu-share"
 
-# Shares of cards: KAI. Three annotations, and one that names the container; the label by which pods that share a card, and the pod that holds the card for
-# them, have the same group, and how the labels begin by which a pod has several; the namespace of the pods that hold cards.
+# Shares of cards: KAI. Three annotations, and one that names the container; the label by which pods that share a card, and
+# the pod that holds the card for them, have the same group, and how the labels begin by which a pod has several; the
+# namespace of the pods that hold cards.
 KAI_FRACTION = "gpu-fraction"
 KAI_GPU_MEMORY = "gpu-memory"
 KAI_SHARED_CARDS = "gpu-fraction-num-devices"

@@ -12,6 +12,15 @@ from scheduler import config as settings
 from scheduler import printing
 from scheduler.errors import BadInput
 
+ObjectFiles = Annotated[
+    list[str] | None,
+    typer.Option(
+        "-f",
+        "--filename",
+        metavar="FILE",
+        help="Objects, YAML or JSON, also .gz; - for standard input. Alone, no cluster is read.",
+    ),
+]
 ConfigFile = Annotated[Path | None, typer.Option("--config", help="Configuration file (YAML).")]
 Kubeconfig = Annotated[
     str | None,

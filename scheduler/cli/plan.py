@@ -31,15 +31,7 @@ def plan(
             help="defrag: which running pods to move so that cards and nodes become whole, or waiting pods find room."
         ),
     ],
-    file: Annotated[
-        list[str] | None,
-        typer.Option(
-            "-f",
-            "--filename",
-            metavar="FILE",
-            help="Objects, YAML or JSON, also .gz; - for standard input. Alone, no cluster is read.",
-        ),
-    ] = None,
+    file: options.ObjectFiles = None,
     kubeconfig: options.Kubeconfig = None,
     context: options.Context = None,
     only_for: Annotated[
@@ -73,9 +65,9 @@ def plan(
 ) -> None:
     """Plan which running pods to move, what each move frees, and which waiting pods it lets in.
 
-    Each move is tried on the scheduler's own engine, in order: the pod leaves, and
-    one like it goes where the scheduler puts it. No card and no node is broken on
-    the way, so a plan that is stopped half-way leaves nothing worse than it was.
+    Each move is tried on the scheduler's own engine, in order: a pod like the one
+    that goes is placed where the scheduler puts it. No card and no node is broken
+    on the way, so a plan that is stopped half-way leaves nothing worse than it was.
     Only pods move that a controller makes again, that have run for a while and that
     their disruption budgets let go. Nothing is moved without --apply.
 

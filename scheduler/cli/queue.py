@@ -30,15 +30,7 @@ def queue(
             "with why, a Workload, a pod or a PodGroup."
         ),
     ] = None,
-    file: Annotated[
-        list[str] | None,
-        typer.Option(
-            "-f",
-            "--filename",
-            metavar="FILE",
-            help="Objects, YAML or JSON, also .gz; - for standard input. Alone, no cluster is read.",
-        ),
-    ] = None,
+    file: options.ObjectFiles = None,
     baseline: Annotated[
         list[str] | None,
         typer.Option(

@@ -23,10 +23,10 @@ from scheduler.devices.contract import (
     NodeReading,
     Texts,
 )
+from scheduler.devices.counted import FAMILIES as WHOLE
+from scheduler.devices.counted import PluginParts, WholeDevices
 from scheduler.devices.hami import HamiCards
 from scheduler.devices.vendors import table as vendors
-from scheduler.devices.whole import FAMILIES as WHOLE
-from scheduler.devices.whole import PluginParts, WholeDevices
 from scheduler.errors import BadInput
 from scheduler.schema import columns as c
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scheduler.devices import whole as whole_devices
+from scheduler.devices import counted
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
 from scheduler.state.demand import DemandShape
@@ -87,7 +87,7 @@ def read_cards(cluster: Cluster, rows: c.Ints) -> Cards:
     shares[0] = np.minimum(1.0, shares[0] + _measure_unlimited(cluster, d))
     gib = table.total[c.MIB, d] / _MIB_PER_GIB
     pairs = np.column_stack(
-        [table.total[figures][:, d], np.tile(np.array([whole_devices.CARD]).T, bare.size)]
+        [table.total[figures][:, d], np.tile(np.array([counted.CARD]).T, bare.size)]
     )
     kinds, kind = _find_distinct(pairs)
     ones = np.ones(d.size, np.int64)
@@ -98,7 +98,7 @@ def read_cards(cluster: Cluster, rows: c.Ints) -> Cards:
         families=tuple(cluster.registers.devices.families),
         model=np.append(table.model[d], np.full(bare.size, -1)),
         kind=kind,
-        kinds=kinds or (whole_devices.CARD,),
+        kinds=kinds or (counted.CARD,),
         whole_only=np.append(np.zeros(d.size, np.bool_), np.ones(bare.size, np.bool_)),
         usable=np.append(
             table.healthy[d] & ~table.cordoned[d] & (~table.mig[d] | (table.carving[d] > 0)),

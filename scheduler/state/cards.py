@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from scheduler.api.cards import SLOTS_MAX, Card, Place
-from scheduler.devices import whole
+from scheduler.devices import counted
 from scheduler.schema import columns as c
 from scheduler.state.carvings import CarvingTable
 from scheduler.state.links import LinkTable
@@ -32,7 +32,7 @@ class CardTable:
         self.models: Interner[str] = Interner()
         self.modes: Interner[str] = Interner()
         self.uuids: Interner[str] = Interner()
-        self.kinds: Interner[tuple[int, int]] = Interner(whole.CARD)
+        self.kinds: Interner[tuple[int, int]] = Interner(counted.CARD)
         self.carvings = CarvingTable()
         self.links = LinkTable()
         self.columns = self._make_columns(_FIRST_CAPACITY)

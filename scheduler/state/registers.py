@@ -257,9 +257,9 @@ class Registers:
 
     def list_by_health(self, row: int, *, healthy: bool) -> set[str]:
         """List the cards of a node that are healthy, or those that are not."""
-        state = self._cards.columns.healthy
-        rows = self.list_card_rows(row)
-        return {self._cards.find_uuid(d) for d in rows if bool(state[d]) == healthy}
+        rows = np.array(self.list_card_rows(row), np.int64)
+        found = rows[self._cards.columns.healthy[rows] == healthy]
+        return set(map(self._cards.find_uuid, found.tolist()))
 
     def list_all_cards(self, uid: str, row: int) -> dict[str, int]:
         """List the cards of all families that a pod's claims may name, as ``list_cards`` does of one."""

@@ -43,7 +43,7 @@ def nodes() -> list[wire.Node]:
         for name in ("a", "b")
     ]
     product = {names.GPU_PRODUCT: "Tesla-T4"}
-    sliced = {names.GPU_PRODUCT: "Tesla-T4-SHARED", names.GPU_REPLICAS: "4"}
+    sliced = {names.GPU_PRODUCT: "Tesla-T4-SHARED", "nvidia.com/gpu.replicas": "4"}
     return [
         *shared,
         make.node(name="w", gpus=4, labels=product),

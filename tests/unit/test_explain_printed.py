@@ -88,7 +88,7 @@ def test_what_a_terminal_would_obey_is_spelt_out() -> None:
 
 
 def test_replicas_of_time_slicing_are_told_to_be_parts_of_a_card() -> None:
-    labels = {names.GPU_PRODUCT: "Tesla-T4-SHARED", names.GPU_REPLICAS: "12"}
+    labels = {names.GPU_PRODUCT: "Tesla-T4-SHARED", "nvidia.com/gpu.replicas": "12"}
     objects = [node("s", gpus=24, labels=labels), pod("p", node="s", gpu=3), node("w", gpus=2)]
     lines = said("node", "s", objects=objects)
     at = lines.index("  [##..........] nvidia.com/gpu: 3 of 24, 21 free")

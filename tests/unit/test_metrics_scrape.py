@@ -175,7 +175,7 @@ async def test_cards_and_nodes_are_told_with_what_is_given_away() -> None:
 
 async def test_replicas_of_time_slicing_are_parts_of_a_nodes_gpus() -> None:
     replica = Replica()
-    labels = {names.GPU_PRODUCT: "Tesla-T4-SHARED", names.GPU_REPLICAS: "12"}
+    labels = {names.GPU_PRODUCT: "Tesla-T4-SHARED", "nvidia.com/gpu.replicas": "12"}
     replica.see(
         make.node(name="sliced", gpus=24, labels=labels), make.pod(name="p", node="sliced", gpu=3)
     )

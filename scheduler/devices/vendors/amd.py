@@ -1,6 +1,6 @@
 """AMD's cards on nodes whose plugin works with HAMi: shares of memory, and percentages of a card's compute units.
 
-On other nodes AMD's devices are whole ones, see ``devices/whole``.
+On other nodes AMD's devices are whole ones, see ``devices/counted``.
 """
 
 from __future__ import annotations
