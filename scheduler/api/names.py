@@ -10,6 +10,8 @@ DEFAULT_SCHEDULER = "default-scheduler"
 
 # Evenkeel's own Lease, which only its replicas take. A Lease of any other name is shared with other programs.
 LEASE = "evenkeel"
+# The Lease of the process that moves pods.
+REBALANCE_LEASE = "evenkeel-rebalance"
 # The Lease by which one of Kueue's own controllers leads.
 KUEUE_LEASE = "c1f6bfd2.kueue.x-k8s.io"
 # The label of a workload with the uid of the job that it stands for.
@@ -19,6 +21,7 @@ KUEUE_JOB_UID = "kueue.x-k8s.io/job-uid"
 GROUP = "scheduling.evenkeel.dev"
 VERSION = "v1alpha1"
 POLICIES = "balancepolicies"
+REBALANCE_POLICIES = "rebalancepolicies"
 
 # Our own pod annotations; the two axes are steered by HAMi's.
 MODE = "scheduling.evenkeel.dev/mode"

@@ -111,3 +111,10 @@ class BalancePolicy(Object):
     """A BalancePolicy; its spec is read where the settings are known."""
 
     spec: Any = None
+
+
+class RebalancePolicy(Object):
+    """A RebalancePolicy; ``rebalancing`` reads its spec, and the status is Evenkeel's own."""
+
+    spec: Any = None
+    status: Any = None

@@ -14,7 +14,18 @@ from typing import Annotated
 import typer
 
 from scheduler import printing
-from scheduler.cli import audit, demo, explain, manual, plan, queue, replay, run, simulate
+from scheduler.cli import (
+    audit,
+    demo,
+    explain,
+    manual,
+    plan,
+    queue,
+    rebalance,
+    replay,
+    run,
+    simulate,
+)
 
 _HELP_COLUMNS = 80  # longer lines are hard to read
 _NO_PLACE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
@@ -32,6 +43,7 @@ for command in (
     simulate.simulate,
     explain.explain,
     plan.plan,
+    rebalance.rebalance,
     queue.queue,
     replay.replay,
     audit.audit,

@@ -16,7 +16,8 @@ from scheduler.errors import make_visible
 
 if TYPE_CHECKING:
     from scheduler.kube.evict.moves import Came
-    from scheduler.plan.command import PlanAnswer, Request
+    from scheduler.plan.command import Request
+    from scheduler.plan.making import PlanAnswer
     from scheduler.state.pods import PodRecord
 
 Output = Literal["table", "json", "yaml", "markdown"]

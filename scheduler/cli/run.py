@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import logging
 import os
-import socket
-import sys
-import uuid
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
-import structlog
 import typer
 import uvloop
 
 from scheduler import ending, progress
 from scheduler.api import names
-from scheduler.cli import compiling, options
+from scheduler.cli import compiling, options, process
 from scheduler.documents import foreign
 from scheduler.errors import BadInput, explain_unreadable
 
 _LOGS = "`evenkeel rerun` reads what `evenkeel run --record` writes"
-LogLevel = Literal["debug", "info", "warning", "error"]
 
 
 # The operator handles signals itself, once it runs.
@@ -49,7 +43,7 @@ def run(
         int,
         typer.Option(min=0, max=65535, help="Port of probes and metrics; 0 takes a free one."),
     ] = 8080,
-    log_level: Annotated[LogLevel, typer.Option(help="The lowest level that is logged.")] = "info",
+    log_level: process.LogLevelOption = "info",
     record: Annotated[
         Path | None,
         typer.Option(
@@ -65,7 +59,7 @@ def run(
     from scheduler.kube.app import Operator  # noqa: PLC0415
     from scheduler.kube.options import Options  # noqa: PLC0415
 
-    _configure_logs(log_level)
+    process.configure_logs(log_level)
     pod = os.environ.get("POD_NAMESPACE", ""), os.environ.get("POD_NAME", "")
     try:
         access = client.load_access(kubeconfig, context)
@@ -75,7 +69,7 @@ def run(
         Options(
             access=access,
             config=options.read_config(config_file, is_log=True),
-            identity=f"{os.environ.get('POD_NAME') or socket.gethostname()}_{uuid.uuid4().hex[:8]}",
+            identity=process.make_identity(),
             pod=pod if all(pod) else None,
             lease_namespace=lease_namespace,
             lease_name=lease_name,
@@ -123,25 +117,3 @@ def rerun(
 def _describe_foreign(found: foreign.Foreign) -> str:
     """Describe what was given instead of a log; a packed file may be a log."""
     return str(found) if found.wanted == foreign.GUNZIP else found.what
-
-
-def _configure_logs(level: LogLevel) -> None:
-    least = logging.getLevelNamesMapping()[level.upper()]
-    terminal = sys.stderr.isatty()
-    shared: list[structlog.typing.Processor] = [
-        structlog.stdlib.add_log_level,
-        structlog.processors.TimeStamper(fmt="iso", utc=True),
-        structlog.processors.format_exc_info,
-    ]
-    render = structlog.dev.ConsoleRenderer() if terminal else structlog.processors.JSONRenderer()
-    structlog.configure(
-        processors=[*shared, render],
-        wrapper_class=structlog.make_filtering_bound_logger(least),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
-    )
-    # kopf logs through the standard library; all lines have the same form.
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(
-        structlog.stdlib.ProcessorFormatter(processor=render, foreign_pre_chain=shared)
-    )
-    logging.basicConfig(handlers=[handler], level=max(least, logging.WARNING), force=True)

@@ -20,6 +20,8 @@ class Terms(NamedTuple):
         ends_first: the uids of pods whose controllers make a successor only when the pod is gone, as StatefulSets do. Other
             controllers make it as soon as the pod begins to end, so it is placed while the pod still holds its place.
         only_for: the uid of the waiting pod that the plan is for, alone or with its group; empty for none.
+        only_waiting: plan only moves that let waiting pods in.
+        most_in: the most moves of pods of each namespace; a namespace that is not in it has no bound of its own.
     """
 
     kept: Mapping[str, str]
@@ -29,6 +31,8 @@ class Terms(NamedTuple):
     most: int
     ends_first: AbstractSet[str]
     only_for: str = ""
+    only_waiting: bool = False
+    most_in: Mapping[str, int] = {}
 
 
 class Held(NamedTuple):

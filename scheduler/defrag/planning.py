@@ -60,8 +60,7 @@ class Planning:
         return Plan(moves, stays, movable, before, after, tried, is_cut)
 
     def _make_trier(self) -> Trier:
-        runs, ends_first = self._movable.uids, self._terms.ends_first
-        return Trier(self._cluster, self._gauge, self._waiters, runs, ends_first)
+        return Trier(self._cluster, self._gauge, self._waiters, self._movable.uids, self._terms)
 
     def _sum_up(self) -> Totals:
         whole = self._gauge.read()

@@ -12,13 +12,12 @@ has failed. So no plan hangs on where the new pod is sent, and what was moved do
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
 import numpy as np
 from msgspec import structs
 
-from scheduler.defrag.contract import Freed, Held, LetIn, Move, Seat, What
+from scheduler.defrag.contract import Freed, Held, LetIn, Move, Seat, Terms, What
 from scheduler.defrag.waiters import Waiters
 from scheduler.defrag.whole import Gauge, Whole
 from scheduler.state.cluster import Cluster
@@ -66,11 +65,11 @@ class Trier:
         gauge: Gauge,
         waiters: Waiters,
         runs: Mapping[str, float],
-        ends_first: AbstractSet[str],
+        terms: Terms,
     ) -> None:
-        """``runs``: the pods that may be moved, with the seconds for which each has run; ``ends_first`` as in ``Terms``."""
+        """``runs``: the pods that may be moved, with the seconds for which each has run."""
         self._cluster, self._gauge, self._waiters = cluster, gauge, waiters
-        self._runs, self._ends_first = runs, ends_first
+        self._runs, self._terms = runs, terms
         self._moved: set[str] = set()
         self.tried = 0
 
@@ -83,13 +82,17 @@ class Trier:
         moves, gains = bundle
         helps = [any(move.lets_in for move in moves[: k + 1]) for k in range(len(moves))]
         best = max(range(len(moves)), key=lambda k: (helps[k], gains[k] / (k + 1), -k))
-        return self._make_bundle(moves[: best + 1], gains[best]) if gains[best] > 0 else None
+        if gains[best] <= 0 or not (helps[best] or not self._terms.only_waiting):
+            return None
+        return self._make_bundle(moves[: best + 1], gains[best])
 
     def carry_out(self, uids: Sequence[str]) -> Bundle | None:
         """Move pods in this order for good, as far as the caller's trial lasts; None if it gains nothing by now."""
         with self._cluster.trial() as trial:
             found = self._move_all(list(uids), len(uids), in_order=True)
             if found is None or found[1][-1] <= 0 or len(found[0]) < len(uids):
+                return None
+            if self._terms.only_waiting and not any(move.lets_in for move in found[0]):
                 return None
             trial.commit()
         self._moved.update(uids)
@@ -114,8 +117,11 @@ class Trier:
         moves, gains = list[Move](), list[int]()
         came: list[str] = []
         whole = before
+        n_left = self._count_left()
         while left and len(moves) < most:
             for uid in left[:1] if in_order else left:
+                if n_left.get(self._cluster.pods[uid].namespace, 1) <= 0:
+                    continue
                 is_last = len(left) == 1 or len(moves) + 1 == most
                 step = self._try_move(uid, before, whole, came, is_last=is_last)
                 if step is not None:
@@ -125,10 +131,22 @@ class Trier:
             move, whole = step
             left.remove(move.uid)
             moves.append(move)
+            namespace = self._cluster.pods[move.uid].namespace
+            if namespace in n_left:
+                n_left[namespace] -= 1
             came += [one.uid for one in move.lets_in]
             n_whole = whole.n_cards + whole.n_nodes - before.n_cards - before.n_nodes
             gains.append(n_whole + len(came))
         return (moves, gains) if moves else None
+
+    def _count_left(self) -> dict[str, int]:
+        """Count how many more moves each namespace allows that has a bound of its own."""
+        n_left = dict(self._terms.most_in)
+        for uid in self._moved:
+            namespace = self._cluster.pods[uid].namespace
+            if namespace in n_left:
+                n_left[namespace] -= 1
+        return n_left
 
     def _try_move(
         self, uid: str, begin: Whole, before: Whole, came: Sequence[str], *, is_last: bool
@@ -141,7 +159,7 @@ class Trier:
         with self._cluster.trial() as trial:
             pod = self._cluster.pods[uid]
             seat, row = self._read_seat(pod), self._cluster.nodes.find_row(pod.node)
-            ahead = None if uid in self._ends_first else self._place_ahead(pod)
+            ahead = None if uid in self._terms.ends_first else self._place_ahead(pod)
             trial.take_away(uid)
             if ahead is not None:
                 self._cluster.assume(uid, ahead.node, ahead.claim, ahead.given)

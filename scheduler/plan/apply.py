@@ -9,7 +9,7 @@ from enum import IntEnum
 from scheduler.defrag.contract import Move
 from scheduler.kube.evict.moves import Came
 from scheduler.plan import words
-from scheduler.plan.command import PlanAnswer
+from scheduler.plan.making import PlanAnswer
 from scheduler.state.pods import PodRecord
 
 # The end of the annotations that name the devices of a pod, whichever their driver.
@@ -54,7 +54,7 @@ def apply_plan(
             if came.trouble:
                 say(f"{number} {pod.key}: {came.trouble}; no more pods are moved")
                 return Ended.STOPPED
-            is_missed = not _is_planned(move, came)
+            is_missed = not is_planned(move, came)
             where = "but not as planned" if is_missed else "as planned"
             say(f"{number} {pod.key}: its successor {came.name} is on {came.node}, {where}")
             if is_missed:
@@ -78,7 +78,7 @@ def _number_moves(made: PlanAnswer) -> list[tuple[str, Move]]:
     ]
 
 
-def _is_planned(move: Move, came: Came) -> bool:
+def is_planned(move: Move, came: Came) -> bool:
     """Whether a successor is on the planned node, and has each of the planned cards by the annotations of its devices."""
     notes = "\n".join(text for key, text in came.notes.items() if key.endswith(_ALLOCATED))
     return came.node == move.came.node and all(

@@ -1,34 +1,17 @@
-"""``evenkeel plan`` without its flags: reads the objects, makes the plan, and returns the exit code."""
+"""``evenkeel plan`` without its flags: reads the objects, and has the plan made."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TextIO
+from typing import TextIO
 
-from scheduler.api.door import events
 from scheduler.api.groups.readers.reading import parse_seconds
 from scheduler.config import Config
-from scheduler.defrag.contract import Plan, Terms
-from scheduler.engine.allowance import Unlimited
-from scheduler.engine.engine import Engine
-from scheduler.engine.questions.defrag import PlanOfMoves
-from scheduler.engine.questions.pods import KnownPods
-from scheduler.engine.questions.waiting import WaitOf
-from scheduler.errors import BadInput, make_visible
-from scheduler.plan import rows
-from scheduler.plan.owners import Owners, read_owners
+from scheduler.errors import BadInput
+from scheduler.plan.making import PlanAnswer, Wish, make_plan
 from scheduler.progress import Tell
-from scheduler.simulate import gaps, queues, stalling
-from scheduler.simulate.changes.what_if import Changes
-from scheduler.simulate.reading.gathering import CLUSTER, Live, gather_objects
-from scheduler.simulate.situation import Situation, find_time, make_engine, prepare
-from scheduler.state.pods import PodRecord
-
-Json = dict[str, Any]
-OK, MISTAKES = 0, 3
-_TOLD_MAX = 20
+from scheduler.simulate.reading.gathering import Live, gather_objects
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,24 +35,6 @@ class Request:
     now: int = 0
     applies: bool = False
     wait: str = "5m"
-
-
-@dataclass(frozen=True, slots=True)
-class PlanAnswer:
-    """What is printed, mistakes in objects for standard error, and the exit code.
-
-    Attributes:
-        plan: the plan itself.
-        pods: the pods that it names, by uid.
-        owners: who makes them again.
-    """
-
-    printed: Json
-    complaints: list[str]
-    code: int
-    plan: Plan
-    pods: Mapping[str, PodRecord]
-    owners: Owners
 
 
 def check_request(request: Request) -> None:
@@ -96,78 +61,12 @@ def plan_defrag(request: Request, live: Live | None, stdin: TextIO, tell: Tell) 
         BadInput: an argument or a file is wrong, or the pod that the plan is for does not wait for room.
     """
     gathered = gather_objects(request.files, live or Live(), stdin, tell, command="plan defrag")
-    tell("filling the engine")
-    situation = prepare(
-        gathered.objects,
-        Changes(),
-        strict=False,
-        unlisted=live.unlisted if live else None,
-        remarks=gathered.remarks,
-    )
-    inventory = situation.inventory
-    read = find_time(inventory)
-    now = max(read, float(request.now)) if live is not None else read
-    # The state of a cluster says who makes its pods again; pods that only workloads would make are none of it.
-    engine = make_engine(inventory, request.config, only_ours=True)
-    tell("placing pods that fit now")
-    _decide(engine, situation, request.config, now)
-    owners = read_owners(inventory.pods)
-    uid = "" if request.only_for is None else _find_waiting(engine, request.only_for)
-    tell("trying moves")
-    terms = Terms(
-        kept=owners.kept,
-        own=owners.own,
-        now=now,
-        run_seconds=parse_seconds(request.min_run, "--min-run"),
+    wish = Wish(
+        only_for=request.only_for,
         most=request.most,
-        ends_first=owners.ends_first,
-        only_for=uid,
+        run_seconds=parse_seconds(request.min_run, "--min-run"),
+        # Of files their own time counts.
+        now=float(request.now) if live is not None else None,
     )
-    plan = engine.ask(PlanOfMoves(terms))
-    pods = engine.ask(KnownPods())
-    printed = rows.write_plan(plan, pods, owners, request.only_for)
-    problems = list(inventory.mistakes.values())
-    said = [make_visible(gathered.origins[one.position].prefix(str(one))) for one in problems]
-    more = len(said) - _TOLD_MAX
-    complaints = [*said[:_TOLD_MAX], *([f"and {more} more"] if more > 0 else [])]
-    complaints += [
-        f"warning: {text}" for text in gaps.report_unlisted_kinds(situation.unlisted or {})
-    ]
-    mine = any(gathered.origins[one.position].file != CLUSTER for one in problems)
-    return PlanAnswer(printed, complaints, MISTAKES if mine else OK, plan, pods, owners)
-
-
-def _decide(engine: Engine, situation: Situation, config: Config, at: float) -> None:
-    """Place the pods that fit now, so that only those wait that no node takes."""
-    inventory = situation.inventory
-    carried = queues.Queues(engine, inventory.queueing, inventory.pods)
-    stalled = stalling.Stalling()
-    while at < math.inf and not stalled.is_endless:
-        outcome = engine.decide(at, Unlimited(pods=config.slice_pods))
-        stalled.note(outcome)
-        for bind in outcome.binds:
-            engine.handle(events.BindDone(bind.uid), at)
-        for decision in outcome.quotas:
-            carried.carry_out(decision, at)
-        at = max(at, engine.find_due(at))
-
-
-def _find_waiting(engine: Engine, wanted: str) -> str:
-    """Find the uid of a pod that waits for room.
-
-    Raises:
-        BadInput: there is no such pod, or it waits for something else.
-    """
-    pod = next((one for one in engine.ask(KnownPods()).values() if one.key == wanted), None)
-    if pod is None:
-        raise BadInput("--for", f"there is no pod {wanted} that is not finished")
-    if pod.node:
-        raise BadInput("--for", f"pod {wanted} has room without a move, on {pod.node}")
-    if not pod.ours:
-        raise BadInput("--for", f"pod {wanted} names another scheduler, which places it")
-    wait = engine.ask(WaitOf(pod.uid))
-    if pod.gated or wait is None:
-        raise BadInput(
-            "--for", f"pod {wanted} is in no queue; `evenkeel explain pod {wanted}` says why"
-        )
-    return pod.uid
+    unlisted = live.unlisted if live is not None else None
+    return make_plan(gathered, request.config, wish, unlisted, tell)

@@ -35,8 +35,7 @@ def _write_lines(plan: Json) -> Iterator[Line]:
         yield Line()
         for k, move in enumerate(bundle["moves"], 1):
             number = f"{i}.{k}" if len(bundle["moves"]) > 1 else f"{i}"
-            seats = f"{words.name_seat(move['from'])} -> {words.name_seat(move['to'])}"
-            yield Line(f"{number}  {words.name_pod(move['pod'])}: {seats}", style=HEADING)
+            yield Line(f"{number}  {words.name_move(move)}", style=HEADING)
             yield Line(f"may go: {words.say_why(move)}", 4)
             for text in words.list_freed(move):
                 yield Line(f"frees {text}", 4)

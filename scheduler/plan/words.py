@@ -59,6 +59,11 @@ def name_seat(seat: Json) -> str:
     return f"{seat['node']} card{'s' if len(cards) > 1 else ''} {indices}"
 
 
+def name_move(move: Json) -> str:
+    """Name a move: the pod, where it is, and where one like it goes."""
+    return f"{name_pod(move['pod'])}: {name_seat(move['from'])} -> {name_seat(move['to'])}"
+
+
 def say_why(move: Json) -> str:
     """Say why a pod may go."""
     owner = f"{move['owner']['kind']} {move['owner']['name']}"

@@ -19,9 +19,12 @@ BASE = str(ROOT / "manifests" / "base")
 QUEUES = str(ROOT / "manifests" / "queues")
 KAI_QUEUES = str(ROOT / "manifests" / "kai-queues")
 WEBHOOK = str(ROOT / "manifests" / "queues-webhook")
+REBALANCE = str(ROOT / "manifests" / "rebalance")
 IN_PLACE = str(ROOT / "manifests" / "in-place")
 CHART = str(ROOT / "manifests" / "chart")
-_CRD = "crd/balancepolicies.scheduling.evenkeel.dev"
+_CRDS = tuple(
+    f"crd/{name}.scheduling.evenkeel.dev" for name in ("balancepolicies", "rebalancepolicies")
+)
 
 
 def by_kustomize(cp: plane.ControlPlane) -> None:
@@ -65,6 +68,12 @@ def with_webhook(cp: plane.ControlPlane) -> None:
     cp.kubectl("apply", "--server-side", "-k", WEBHOOK)
 
 
+def with_rebalance(cp: plane.ControlPlane) -> None:
+    """The two commands of docs/install.md, for an Evenkeel with a process that moves pods."""
+    crds(cp)
+    cp.kubectl("apply", "--server-side", "-k", REBALANCE)
+
+
 def in_place(cp: plane.ControlPlane) -> None:
     """The two commands of docs/migrate.md that put it in kube-scheduler's place."""
     crds(cp)
@@ -72,14 +81,14 @@ def in_place(cp: plane.ControlPlane) -> None:
 
 
 def wait_for_crd(cp: plane.ControlPlane) -> None:
-    """Until the API server serves the kind. On a busy machine a CRD has no conditions at first, which kubectl refuses."""
-    cp.kubectl("wait", "--for=jsonpath={.status.conditions}", _CRD)
-    cp.kubectl("wait", "--for=condition=Established", _CRD)
+    """Until the API server serves the kinds. On a busy machine a CRD has no conditions at first, which kubectl refuses."""
+    cp.kubectl("wait", "--for=jsonpath={.status.conditions}", *_CRDS)
+    cp.kubectl("wait", "--for=condition=Established", *_CRDS)
 
 
-def token(cp: plane.ControlPlane) -> str:
+def token(cp: plane.ControlPlane, account: str = "evenkeel") -> str:
     """A token of Evenkeel's own ServiceAccount, signed by the API server as for a pod."""
-    return cp.kubectl("create", "token", "evenkeel", "-n", NAMESPACE, "--duration=8h").strip()
+    return cp.kubectl("create", "token", account, "-n", NAMESPACE, "--duration=8h").strip()
 
 
 def helm(cp: plane.ControlPlane, *arguments: str, check: bool = True) -> str:

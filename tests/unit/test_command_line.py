@@ -23,6 +23,7 @@ COMMANDS = (
     "simulate",
     "explain",
     "plan",
+    "rebalance",
     "queue",
     "replay",
     "audit",
@@ -133,7 +134,7 @@ def completed(line: str, shell: str = "bash") -> list[str]:
 @pytest.mark.parametrize(
     ("line", "offered"),
     [
-        ("evenkeel re", ["rerun", "replay"]),
+        ("evenkeel re", ["rerun", "rebalance", "replay"]),
         ("evenkeel replay --experiment ", list(words.EXPERIMENTS)),
         ("evenkeel replay --learn ", ["seen", "trace"]),
         ("evenkeel replay -o ", ["table", "json", "parquet"]),

@@ -283,8 +283,11 @@ def test_rights_are_given_for_our_policies_by_the_names_in_the_code() -> None:
     rules = [rule for role in of_kind("ClusterRole") for rule in role.get("rules", ())]
     ours = [rule for rule in rules if names.GROUP in rule.get("apiGroups", ())]
     assert {r for rule in ours for r in rule["resources"]} == {
-        names.POLICIES,
-        f"{names.POLICIES}/status",
+        *(
+            f"{kind}{part}"
+            for kind in (names.POLICIES, names.REBALANCE_POLICIES)
+            for part in ("", "/status")
+        )
     }
     assert not [rule for rule in rules if "*" in str(rule)]
 

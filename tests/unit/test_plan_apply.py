@@ -12,7 +12,8 @@ from scheduler.kube.client import ApiClient
 from scheduler.kube.evict import moves
 from scheduler.kube.evict.moves import Came
 from scheduler.plan.apply import Ended, apply_plan
-from scheduler.plan.command import PlanAnswer, Request, plan_defrag
+from scheduler.plan.command import Request, plan_defrag
+from scheduler.plan.making import PlanAnswer
 from scheduler.simulate.reading.gathering import Live
 from scheduler.state.pods import PodRecord
 from tests.unit.test_defrag import NOW, cards_node, share
@@ -129,6 +130,8 @@ class Api:
         old = [share("p0", "a-0")] if self.listed < _ENDING else []
         names = ["p0-new", "p0-newer"] if self.evicted else []
         new = [share(name, "b-0", of="p0") for name in names]
+        for one in new[1:]:
+            one["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
         if new:
             # The first one has no node yet, and the pod of another controller is none.
             del new[0]["spec"]["nodeName"]

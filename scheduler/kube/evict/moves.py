@@ -7,7 +7,7 @@ scheduler chooses its node.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, NamedTuple
 
 from scheduler.api import kinds
@@ -33,44 +33,63 @@ class Came(NamedTuple):
         name, node: the successor and its node; empty if there is none.
         notes: its annotations.
         trouble: why the move has come to no end; empty if it has.
+        is_evicted: whether the pod was evicted.
     """
 
     name: str = ""
     node: str = ""
     notes: Mapping[str, str] = {}
     trouble: str = ""
+    is_evicted: bool = True
 
 
-async def move_pod(api: ApiClient, pod: PodRecord, owner: str, *, seconds: float) -> Came:
-    """Evict a pod, and wait until it is gone and another pod of its controller has a node.
+async def move_pod(
+    api: ApiClient,
+    pod: PodRecord,
+    owner: str,
+    *,
+    seconds: float,
+    find_hindrance: Callable[[], str] = str,
+) -> Came:
+    """Evict a pod, and wait until it is gone and another pod of its controller is ready.
 
     Args:
         api: the API server.
         pod: the pod, with the uid by which it was planned.
         owner: the uid of its controller.
         seconds: how long the eviction and the successor may take together.
+        find_hindrance: says right before an eviction why the pod may not go any more; empty if it may.
     """
     loop = asyncio.get_running_loop()
     until = loop.time() + seconds
+    is_evicted = False
     try:
         before = {one["metadata"]["uid"] for one in await _list_made_by(api, pod, owner)}
-        while (refusal := await _evict(api, pod)) is not None:
-            if loop.time() >= until:
-                return Came(trouble=f"it was not evicted: {refusal}")
+        while (refusal := find_hindrance() or await _evict(api, pod)) is not None:
+            if loop.time() >= until or find_hindrance():
+                return Came(trouble=f"it was not evicted: {refusal}", is_evicted=False)
             await asyncio.sleep(_POLL_SECONDS)
+        is_evicted = True
         while True:
             there = await _list_made_by(api, pod, owner)
             found, is_gone = _find_new(there, before), not _has_pod(there, pod)
-            if found is not None and is_gone:
+            if found is not None and is_gone and _is_ready(found):
                 break
             if loop.time() >= until:
-                lack = "no successor had a node" if found is None else "it had not ended"
-                return Came(trouble=f"{lack} after {seconds:g} s")
+                return Came(trouble=f"{_describe_lack(found, is_gone=is_gone)} after {seconds:g} s")
             await asyncio.sleep(_POLL_SECONDS)
     except ApiError as error:
-        return Came(trouble=str(error))
+        # Whether an eviction took effect that was not answered is not known.
+        return Came(trouble=str(error), is_evicted=is_evicted or answers.is_unknown(error))
     meta = found["metadata"]
     return Came(meta["name"], found["spec"]["nodeName"], meta.get("annotations") or {})
+
+
+def _describe_lack(found: Json | None, *, is_gone: bool) -> str:
+    if found is None:
+        return "no successor had a node"
+    name, node = found["metadata"]["name"], found["spec"]["nodeName"]
+    return f"its successor {name} on {node} was not ready" if is_gone else "it had not ended"
 
 
 async def _evict(api: ApiClient, pod: PodRecord) -> str | None:
@@ -105,6 +124,12 @@ def _has_pod(pods: Collection[Json], pod: PodRecord) -> bool:
 
 
 def _find_new(pods: Collection[Json], before: Collection[str]) -> Json | None:
-    """Find a pod that was not there before, and has a node."""
-    new = (one for one in pods if one["metadata"]["uid"] not in before)
-    return next((one for one in new if one["spec"].get("nodeName")), None)
+    """Find a pod that was not there before, and has a node; a ready one comes first."""
+    new = [one for one in pods if one["metadata"]["uid"] not in before]
+    there = [one for one in new if one["spec"].get("nodeName")]
+    return next(filter(_is_ready, there), there[0] if there else None)
+
+
+def _is_ready(pod: Json) -> bool:
+    conditions = (pod.get("status") or {}).get("conditions") or ()
+    return any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)

@@ -108,6 +108,10 @@ class Reporter:
         """Report that a pod is evicted, with a note."""
         self._put_pod_event(pod, "Normal", words.event, words.action, note)
 
+    def report_on_pod(self, pod: PodRecord, kind: str, reason: str, note: str) -> None:
+        """Report an event on a pod: its type, its reason and its note."""
+        self._put_pod_event(pod, kind, reason, reason, note)
+
     def report_unschedulable(
         self, pod: PodRecord, saying: Saying, *, with_event: bool = True
     ) -> None:

@@ -1,0 +1,34 @@
+"""A plan as the status of a policy has it: what it comes to, and its moves, in lines that people read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from scheduler.plan import words
+from scheduler.plan.making import PlanAnswer
+
+Json = dict[str, Any]
+# The most moves that are written.
+_MOVES_MAX = 20
+
+
+def write_planned(made: PlanAnswer) -> Json:
+    """Write a plan for a status."""
+    moves = [move for bundle in made.printed["bundles"] for move in bundle["moves"]]
+    freed = [one["what"] for move in moves for one in move["frees"]]
+    return {
+        "moves": len(moves),
+        "freesCards": sum(what != "node" for what in freed),
+        "freesNodes": freed.count("node"),
+        "letsIn": sum(len(move["letsIn"]) for move in moves),
+        "movablePods": made.printed["movable"],
+        "steps": [_describe_move(move) for move in moves[:_MOVES_MAX]],
+    }
+
+
+def _describe_move(move: Json) -> str:
+    """Describe a move and what comes of it in one line."""
+    freed = [f"frees {text}" for text in words.list_freed(move)]
+    return "; ".join(
+        (words.name_move(move), *freed, *(f"lets in {text}" for text in words.list_let_in(move)))
+    )

@@ -1,0 +1,51 @@
+"""Makes a plan for a policy of the cluster as it is: the objects are read, and a thread fills an engine with them."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import time
+from collections.abc import Mapping
+from functools import partial
+
+from scheduler.api.rebalancing.policy import Rebalancing
+from scheduler.config import Config
+from scheduler.kube.client import Access
+from scheduler.kube.watch.snapshot import Snapshot, read_snapshot
+from scheduler.plan.making import PlanAnswer, Wish, make_plan
+from scheduler.rebalance.limits import find_limits
+from scheduler.simulate.reading.gathering import Live, gather_objects
+
+
+class Planner:
+    """Makes plans of one cluster, with the settings of its scheduler."""
+
+    def __init__(self, access: Access, config: Config) -> None:
+        self._access, self._config = access, config
+
+    async def plan(self, policy: Rebalancing, moved: Mapping[str, int], most: int) -> PlanAnswer:
+        """Plan at most so many moves; ``moved``: as for ``find_limits``.
+
+        Raises:
+            ApiError: nodes or pods cannot be read.
+            BadInput: an object cannot be read at all.
+        """
+        wish = Wish(
+            only_for=None,
+            most=most,
+            run_seconds=policy.min_run,
+            now=time.time(),
+            find_limits=partial(find_limits, policy, moved),
+        )
+        snapshot = await read_snapshot(self._access, self._config.config_maps)
+        return await asyncio.to_thread(self._make_plan, snapshot, wish)
+
+    def _make_plan(self, snapshot: Snapshot, wish: Wish) -> PlanAnswer:
+        live = Live(snapshot.objects, snapshot.unlisted)
+        gathered = gather_objects((), live, io.StringIO(), _tell_nobody, command="rebalance")
+        return make_plan(gathered, self._config, wish, snapshot.unlisted, _tell_nobody)
+
+
+def _tell_nobody(what: str, done: int = 0, total: int | None = None) -> None:
+    """Nobody watches the stages."""
+    del what, done, total

@@ -1,0 +1,114 @@
+"""Statuses of RebalancePolicies: read before a plan, and written before and after each move."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+
+from scheduler.api import values
+from scheduler.api.limits import shorten
+from scheduler.api.rebalancing.policy import REBALANCE_POLICIES
+from scheduler.api.steering import RebalancePolicy
+from scheduler.errors import ApiError
+from scheduler.kube import client, wall_clock
+from scheduler.kube.client import ApiClient
+from scheduler.rebalance import budgets
+from scheduler.rebalance.budgets import PastMove
+
+Json = dict[str, Any]
+_MESSAGE_MAX = 1024
+
+
+class Reason(StrEnum):
+    """Why a policy moves pods now, or does not."""
+
+    IN_FORCE = "InForce"
+    DRY_RUN = "DryRun"
+    OUTSIDE_HOURS = "OutsideHours"
+    BUDGET_SPENT = "BudgetSpent"
+    NO_PLAN = "NoPlan"
+    INVALID = "Invalid"
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether the policy is understood and a plan could be made."""
+        return self not in {Reason.INVALID, Reason.NO_PLAN}
+
+
+class Statuses:
+    """Reads and writes the statuses of policies."""
+
+    def __init__(self, api: ApiClient) -> None:
+        self._api = api
+
+    async def read_policy(self, name: str) -> RebalancePolicy:
+        """Read a policy as it is now.
+
+        Raises:
+            ApiError: it is not there, or cannot be read.
+        """
+        payload = await self._api.request("GET", REBALANCE_POLICIES.find_path(name))
+        try:
+            return msgspec.json.decode(payload, type=RebalancePolicy)
+        except msgspec.MsgspecError as error:
+            raise ApiError(0, "Unreadable", f"RebalancePolicy {name}: {error}") from error
+
+    async def write_state(
+        self,
+        policy: RebalancePolicy,
+        reason: Reason,
+        message: str,
+        moves: Sequence[PastMove],
+        **more: Any,
+    ) -> None:
+        """Write whether the policy moves pods and why, the moves of the last hour, and what else is to be in the status.
+
+        Raises:
+            ApiError: it is not written.
+        """
+        status = "True" if reason.is_ready else "False"
+        condition = {
+            "type": "Ready",
+            "status": status,
+            "reason": reason,
+            "message": shorten(message, _MESSAGE_MAX),
+            "observedGeneration": policy.metadata.generation,
+            "lastTransitionTime": _find_transition(policy.status, status),
+        }
+        body = {
+            "observedGeneration": policy.metadata.generation,
+            "conditions": [condition],
+            **_list_moves(moves),
+            **more,
+        }
+        await self._write_status(policy, body)
+
+    async def write_moves(self, policy: RebalancePolicy, moves: Sequence[PastMove]) -> None:
+        """Write the moves of the last hour.
+
+        Raises:
+            ApiError: they are not written.
+        """
+        await self._write_status(policy, _list_moves(moves))
+
+    async def _write_status(self, policy: RebalancePolicy, status: Json) -> None:
+        path = f"{REBALANCE_POLICIES.find_path(policy.metadata.name)}/status"
+        body = {"metadata": {"uid": policy.metadata.uid}, "status": status}
+        await self._api.send("PATCH", path, body, content_type=client.MERGE_PATCH)
+
+
+def _list_moves(moves: Sequence[PastMove]) -> Json:
+    counted = budgets.count_by_namespace(moves).total()
+    return {"movesLastHour": counted, "moves": budgets.write_moves(moves)}
+
+
+def _find_transition(status: Any, wanted: str) -> str:
+    """Find since when the condition is as it is."""
+    conditions = values.read_mapping(status, "status").get("conditions")
+    for one in conditions if isinstance(conditions, list) else ():
+        if isinstance(one, Mapping) and one.get("type") == "Ready" and one.get("status") == wanted:
+            return str(one.get("lastTransitionTime"))
+    return wall_clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
