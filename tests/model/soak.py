@@ -135,6 +135,8 @@ class World:
         for node in sorted(self._silent):
             self._tell(events.PluginSilent(node, silent=False))
         self._silent.clear()
+        # Of a ConfigMap that cannot be read an engine that begins knows nothing, and another one the last good one.
+        self._configure(list_maps()[0][0])
         for _ in range(60):
             while self.under_way:
                 self.on_bind_done()
@@ -305,12 +307,11 @@ class World:
         self._decide(some if self.rng.random() < 0.3 else Unlimited())
 
     def on_bind_done(self) -> None:
-        if not self.under_way:
-            return
-        uid = self.rng.choice(list(self.under_way))
-        self._bind(self.under_way.pop(uid))
-        self._tell(events.BindDone(uid))
-        self._tell(events.Seen(self._pods[uid]))
+        if self.under_way:
+            uid = self.rng.choice(list(self.under_way))
+            self._bind(self.under_way.pop(uid))
+            self._tell(events.BindDone(uid))
+            self._tell(events.Seen(self._pods[uid]))
 
     def _bind(self, bind: Bind) -> None:
         """The API server takes a bind: node and annotations at once."""
@@ -352,7 +353,7 @@ class World:
         self._replace(node, notes)
 
     def on_register_goes_and_returns(self) -> None:
-        """A plugin that ends takes its register away; later it registers again."""
+        """A plugin ends and takes its register away; later it registers again."""
         node = self.rng.choice(list(self._nodes.values()))
         bare = msgspec.structs.replace(node, metadata=msgspec.structs.replace(node.metadata, annotations=None))  # fmt: skip
         self._tell(events.Seen(bare))
@@ -367,22 +368,21 @@ class World:
         self._tell(events.Seen(node))
 
     def _replace(self, node: wire.Node, notes: dict[str, str]) -> None:
-        meta = msgspec.structs.replace(node.metadata, annotations=notes)
-        found = msgspec.structs.replace(node, metadata=meta)
+        found = msgspec.structs.replace(node, metadata=msgspec.structs.replace(node.metadata, annotations=notes))  # fmt: skip
         self._nodes[node.metadata.name] = found
         self._tell(events.Seen(found))
 
     def on_configuration_changes(self) -> None:
         """HAMi's ConfigMap is edited, and everything is read again, as the operator does it."""
-        if self.rng.random() < 0.9:
-            return
-        text = self.rng.choice(list_maps()[not self._restarts])
+        if self.rng.random() >= 0.9:
+            self._configure(self.rng.choice(list_maps()[not self._restarts]))
+
+    def _configure(self, text: str) -> None:
         self._map = msgspec.structs.replace(self._map, data={"device-config.yaml": text})
         self._tell(events.Seen(self._map))
-        for node in self._nodes.values():
-            self._tell(events.Seen(node))
-        for pod in self._pods.values():
-            self._tell(events.Seen(pod))
+        found: list[wire.Node | wire.Pod] = [*self._nodes.values(), *self._pods.values()]
+        for one in found:
+            self._tell(events.Seen(one))
 
     def on_restart(self) -> None:
         """Another replica takes over: some binds that were under way are done, the others are lost."""
