@@ -13,7 +13,7 @@ from collections.abc import Iterable
 import msgspec
 
 from scheduler.api import limits, names
-from scheduler.api.cards import SLOTS_MAX, CardUse, Part, Place, Slots
+from scheduler.api.cards import NO_TEMPLATE, SLOTS_MAX, CardUse, Part, Place, Slots
 from scheduler.errors import BadInput
 
 # Of these profiles HAMi takes the last place first, so that those of other profiles stay together.
@@ -122,7 +122,7 @@ def encode_allocations(slots: Slots) -> str:
         }
         for i, slot in enumerate(slots)
         for k, use in enumerate(slot)
-        if use.place is not None
+        if use.place is not None and use.place.template == NO_TEMPLATE
     ]
     return msgspec.json.encode(found).decode() if found else ""
 

@@ -1,4 +1,4 @@
-"""What the demand makes of cards that are cut: by the slots in use of a card, how much of each size of parts still fits.
+"""What the demand makes of cards that are cut: by the bits in use of a card, how much of each size of parts still fits.
 
 For each size of parts, the number of them that fit at once if nothing else is cut, times their size in milli-GPU; of
 these figures a weighted mean; and 0.25 + 2 D times that mean, where D is departures per arrival. While nothing leaves, the
@@ -18,7 +18,7 @@ import numpy as np
 
 from scheduler.api.pods import gpus
 from scheduler.schema import columns as c
-from scheduler.state.carvings import N_SETS, CarvingTable
+from scheduler.state.carvings import CarvingTable
 from scheduler.state.demand import DemandShape
 
 # Less of the pods does not make a size one that is requested.
@@ -29,8 +29,8 @@ _AMONG_EQUALS, _FRAGMENT_WEIGHT = 0.25, 2.0
 def compute_fitting(
     carvings: CarvingTable, counts: Mapping[DemandShape, float], departures: float
 ) -> c.Floats:
-    """Compute [V, N_SETS] for each carving the figure above in milli-GPU, by the slots in use. O(V · (shapes + N_SETS))."""
-    found = np.zeros((len(carvings.sizes), N_SETS))
+    """Compute [V, U] for each carving the figure above in milli-GPU, by the bits in use. O(V · (shapes + U))."""
+    found = np.zeros(carvings.carvings.room.shape)
     total, returning = sum(counts.values()), min(1.0, departures)
     weight = _AMONG_EQUALS + _FRAGMENT_WEIGHT * returning
     for v, sizes in enumerate(carvings.sizes):
@@ -47,5 +47,5 @@ def compute_fitting(
         )
         if weights.any():
             mean = (weights * carvings.worths[v]) @ carvings.fitting[v] / weights.sum()
-            found[v] = weight * mean
+            found[v, : mean.size] = weight * mean
     return found

@@ -1,0 +1,277 @@
+"""MIG as HAMi up to 2.9 has it: tables of templates, and a card in use keeps its template."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scheduler.api import names
+from scheduler.api.door import events
+from scheduler.shapes import cold
+from scheduler.state import checks
+from scheduler.state.cluster import Cluster
+from scheduler.state.pods import PodRecord
+from tests import make, slices
+from tests.model.mig_templates import A100, GOLDEN, TABLES, make_card, make_cluster
+from tests.oracles import mig_templates as twin
+from tests.unit import test_cold, test_device_maps
+
+# The pods that choose as HAMi does.
+HAMI = {"hami.io/gpu-scheduler-policy": "binpack"}
+
+
+def place(cluster: Cluster, name: str, mib: int = 5000, gpu: int = 1, **asked: Any) -> str:
+    """What is written on a pod; empty if it fits nowhere."""
+    pod = make.pod(name=name, gpu=gpu, gpumem=mib, **asked)
+    record = cluster.see_pod(pod)
+    assert record is not None
+    binds = make.cycle(cluster=cluster).schedule([record]).binds
+    checks.verify(cluster)
+    assert not checks.list_overcommitted(cluster)
+    return write(cluster, binds[0].devices) if binds else ""
+
+
+def write(cluster: Cluster, devices: Any) -> str:
+    slots = make.read_slots(devices)
+    driver = cluster.nodes.devices.cards[0]
+    notes = driver.write_answer("n", slots, 1).annotations
+    assert notes[names.HAMI_TO_ALLOCATE] == notes[names.HAMI_ALLOCATED]
+    assert names.HAMI_MIG_ALLOCATIONS not in notes
+    assert driver.is_answered(notes, slots)
+    return notes[names.HAMI_ALLOCATED]
+
+
+def bind(cluster: Cluster, name: str, text: str, **asked: Any) -> PodRecord:
+    """A pod that runs and has this text."""
+    asked = {"gpu": 1, "gpumem": 5000} | asked
+    notes = {names.HAMI_ALLOCATED: text}
+    bound = cluster.see_pod(make.pod(name=name, node="n", annotations=notes, **asked))
+    assert bound is not None
+    checks.verify(cluster)
+    return bound
+
+
+@pytest.mark.parametrize("case", GOLDEN["cases"])
+@pytest.mark.parametrize("restarts", [False, True])
+def test_instances_are_those_that_hamis_own_functions_choose(
+    case: dict[str, Any], restarts: bool
+) -> None:
+    """Also where the scheduler knows no more than what stands on the pods, which HAMi's scheduler has written."""
+    model, running = case["table"], dict[int, tuple[str, int, int]]()
+    cluster = make_cluster(model=model)
+    for number, (gone, mib, gpu, cores, text) in enumerate(case["steps"]):
+        for one in gone:
+            del running[one]
+            cluster.drop_pod(f"default/p{one}")
+        if restarts:
+            cluster = make_cluster(model=model)
+            for one, (held, asked_mib, asked) in running.items():
+                bind(cluster, f"p{one}", held, gpu=asked, gpumem=asked_mib)
+        got = place(cluster, f"p{number}", mib, gpu, gpucores=cores, annotations=HAMI)
+        assert got == text, number
+        if text:
+            running[number] = text, mib, gpu
+
+
+STEPS = st.lists(
+    st.tuples(st.sampled_from([1, 5000, 5120, 9000, 10_240, 20_000, 20_481, 40_960]), st.integers(0, 3)),
+    min_size=1,
+    max_size=16,
+)  # fmt: skip
+
+
+def list_instances(model: str) -> list[list[twin.Instance]]:
+    return [
+        [
+            twin.Instance(one["memory"], int(one["name"][0]))
+            for one in template
+            for _ in range(one["count"])
+        ]
+        for template in TABLES[model]["geometries"]
+    ]
+
+
+@settings(max_examples=slices.count_examples(100), deadline=None)
+@given(STEPS, st.booleans())
+def test_instances_are_chosen_as_the_rules_say(steps: list[tuple[int, int]], by_hami: bool) -> None:
+    """By HAMi's order, and by ``keel`` while no demand is known and, as far as the scheduler knows, nothing leaves."""
+    n_cards = 1 if by_hami else 2
+    cluster, templates = make_cluster(n_cards), list_instances(A100)
+    taken: dict[str, tuple[int, tuple[int, int]]] = {}
+    for i, (mib, leaves) in enumerate(steps):
+        if leaves == 3 and taken:
+            name = list(taken)[mib % len(taken)]
+            cluster.drop_pod(f"default/{name}")
+            del taken[name]
+        cards: list[twin.Used | None] = []
+        for j in range(n_cards):
+            used = frozenset(at for card, at in taken.values() if card == j)
+            # A card whose memory or sharers do not suffice by their sum is refused before.
+            free = 40_960 - sum(templates[t][k].mib for t, k in used)
+            cards.append(used if free >= mib else None)
+        if not by_hami:
+            expected = twin.choose_by_keel(templates, mib, cards)
+        elif cards[0] is not None and (at := twin.choose_by_hami(templates, mib, cards[0])):
+            expected = 0, *at
+        else:
+            expected = None
+        got = place(cluster, f"p{i}", mib, annotations=HAMI if by_hami else {})
+        assert got.partition(",")[0] == (
+            f"GPU-{expected[0]}[{expected[1]}-{expected[2]}]" if expected else ""
+        )
+        if expected:
+            taken[f"p{i}"] = expected[0], (expected[1], expected[2])
+
+
+def test_a_card_in_use_keeps_its_template_and_an_idle_one_takes_another() -> None:
+    cluster = make_cluster()
+    assert place(cluster, "a", 19_000) == "GPU-0[2-0],NVIDIA,20480,42:;"
+    assert place(cluster, "b", 5000) == "GPU-0[2-1],NVIDIA,20480,42:;"
+    assert place(cluster, "c", 5000) == ""
+    cluster.drop_pod("default/a")
+    cluster.drop_pod("default/b")
+    assert place(cluster, "d", 9000) == "GPU-0[1-1],NVIDIA,10240,28:;"
+
+
+def test_keel_takes_the_template_that_leaves_the_most_for_others() -> None:
+    """HAMi takes the first template, of seven small instances, and a larger pod fits no more."""
+    cluster = make_cluster()
+    assert place(cluster, "a", annotations=HAMI) == "GPU-0[0-0],NVIDIA,5120,14:;"
+    assert place(cluster, "b", 9000) == ""
+    cluster = make_cluster()
+    assert place(cluster, "a") == "GPU-0[1-0],NVIDIA,5120,14:;"
+    assert place(cluster, "b", 9000) == "GPU-0[1-1],NVIDIA,10240,28:;"
+
+
+def test_the_place_counts_instances_where_a_template_names_several_alike_first() -> None:
+    """HAMi writes the number of the entry for the first pod of a card, and its plugin takes that for another instance."""
+    mixed = [{"name": "1g.5gb", "core": 14, "memory": 5120, "count": 3}, {"name": "4g.20gb", "core": 58, "memory": 20480, "count": 1}]  # fmt: skip
+    cluster = make_cluster(geometries=[mixed])
+    assert place(cluster, "a", 9000) == "GPU-0[0-3],NVIDIA,20480,58:;"
+    assert place(cluster, "b", 9000) == ""
+    assert place(cluster, "c", 5000, gpu=3).count("GPU-0[0-") == 3
+
+
+def test_a_pod_that_wants_a_whole_gpu_gets_the_largest_instance() -> None:
+    """Tables may give it more memory than the register gives the card."""
+    cluster = make_cluster(model="H100-80GB")
+    record = cluster.see_pod(make.pod(name="a", gpu=1))
+    assert record is not None
+    (made,) = make.cycle(cluster=cluster).schedule([record]).binds
+    assert write(cluster, made.devices) == "GPU-0[3-0],NVIDIA,81920,100:;"
+    assert not checks.list_overcommitted(cluster)
+    assert place(cluster, "b") == ""
+
+
+def test_a_pod_that_runs_is_read_as_it_was_decided() -> None:
+    cluster = make_cluster()
+    record = cluster.see_pod(make.pod(name="a", gpu=2, gpumem=9000))
+    assert record is not None
+    (made,) = make.cycle(cluster=cluster).schedule([record]).binds
+    text = write(cluster, made.devices)
+    again = make_cluster()
+    bound = bind(again, "a", text, gpu=2, gpumem=9000)
+    held = [again.read_held(again.pods[bound.uid]), cluster.read_held(cluster.pods[record.uid])]
+    assert held[0] == held[1]
+    assert [again.cards.columns.cut[0], again.find_claim_problem(bound)] == [
+        cluster.cards.columns.cut[0],
+        None,
+    ]
+
+
+@pytest.mark.parametrize("name", ["GPU-0[", "GPU-0[1]", "GPU-0[a-0]", "GPU-0[0-0", "GPU-0[-1-0]", "GPU-0[0-0]x", "GPU-0[0-9999]"])  # fmt: skip
+def test_a_name_that_cannot_be_read_closes_the_card_and_is_told(name: str) -> None:
+    cluster = make_cluster()
+    bound = bind(cluster, "a", f"{name},NVIDIA,5120,14:;")
+    said = str(cluster.find_claim_problem(bound))
+    assert said.startswith(f"metadata.annotations[{names.HAMI_ALLOCATED}]: device")
+    assert place(cluster, "b") == ""
+    cluster.drop_pod(bound.uid)
+    assert place(cluster, "c") != ""
+
+
+@pytest.mark.parametrize("name", ["GPU-0", "GPU-0[9-0]", "GPU-0[2-2]"])
+def test_an_instance_that_the_tables_do_not_have_may_be_any(name: str) -> None:
+    cluster = make_cluster()
+    bound = bind(cluster, "a", f"{name},NVIDIA,5120,14:;")
+    said = str(cluster.find_claim_problem(bound))
+    assert ("names an instance of GPU-0 that the GPU cannot have" in said) == (name != "GPU-0")
+    assert place(cluster, "b") == ""
+    cluster.drop_pod(bound.uid)
+    assert place(cluster, "c") != ""
+
+
+def test_pods_of_two_templates_on_one_card_close_it() -> None:
+    cluster = make_cluster()
+    bind(cluster, "a", "GPU-0[0-0],NVIDIA,5120,14:;")
+    bind(cluster, "b", "GPU-0[1-1],NVIDIA,10240,28:;", gpumem=9000)
+    assert place(cluster, "c") == ""
+    cluster.drop_pod("default/a")
+    assert place(cluster, "d", 9000) == "GPU-0[1-2],NVIDIA,10240,28:;"
+
+
+def test_only_cards_in_mig_mode_without_profiles_are_cut_by_tables() -> None:
+    cluster = make_cluster()
+    other = make_card("GPU-1", 1) | {"type": "NVIDIA L4"}
+    shared = make_card("GPU-2", 2) | {"mode": "hami-core"}
+    cluster.see_node(make.hami_node(name="m", cards=[other, shared], cpu=64))
+    carving = cluster.cards.columns.carving
+    rows = cluster.registers.list_card_rows(cluster.nodes.find_row("m"))
+    assert [bool(carving[d]) for d in (0, *rows)] == [True, False, False]
+
+
+def test_tables_of_mig_may_come_and_change_while_pods_wait_and_run() -> None:
+    """As HAMi up to 2.9 has them: the register does not say what its cards can be cut into."""
+    node = make.hami_node(name="n", cards=[make_card()])
+    tables = TABLES[A100]["geometries"]
+    world = test_device_maps.World()
+    world.see(node, test_device_maps.ask("a", nvidia_gpu=1, nvidia_gpumem=9000))
+    assert world.decide() == {}
+    known = [{"models": [A100], "allowedGeometries": tables}]
+    world.configure(test_device_maps.of_nvidia(knownMigGeometries=known))
+    world.relist(node)
+    assert world.decide() == {"a": "n"}
+    assert world.used() == [(28, 10_240, 1)]
+    # Its instance means nothing by other tables, so nothing else is cut out of its card until it is gone.
+    known = [{"models": [A100], "allowedGeometries": tables[3:]}]
+    world.configure(test_device_maps.of_nvidia(knownMigGeometries=known))
+    world.relist(node)
+    world.see(test_device_maps.ask("b", nvidia_gpu=1, nvidia_gpumem=5000))
+    assert world.decide() == {}
+    gone = world.pods.pop("default/a")
+    world.engine.handle(events.Gone("Pod", gone.metadata.uid), world.now)
+    assert world.decide() == {"b": "n"}
+    assert world.used() == [(100, 40_960, 1)]
+
+
+def test_kinds_that_come_for_the_first_time_get_what_a_board_would_say(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(cold, "_LIKE", 1 << 30)
+    rng = np.random.default_rng(3)
+    cluster = make_cluster()
+    for i in range(70):
+        cards = [make_card(f"GPU-{i}-{j}", j) for j in range(2)]
+        cluster.see_node(make.hami_node(name=f"n{i}", cards=cards, cpu=64))
+    cycle, placed = make.cycle(cluster=cluster), Counter[bool]()
+    for i in range(80):
+        bound = [pod.uid for pod in cluster.pods.values() if pod.node]
+        if bound and rng.random() < 0.3:
+            cluster.drop_pod(bound[int(rng.integers(len(bound)))])
+        mib = int(rng.choice([1000, 5000, 9000, 15_000, 30_000]))
+        pod = make.pod(
+            name=f"p{i}", gpu=int(rng.integers(1, 3)), gpumem=mib, cpu=int(rng.integers(1, 4))
+        )
+        record = cluster.see_pod(pod)
+        assert record is not None
+        wanted = test_cold.expected(cycle, cluster, record)
+        binds = cycle.schedule([record]).binds
+        assert [test_cold.told(one) for one in binds] == ([wanted] if wanted else [])
+        placed[bool(binds)] += 1
+    assert placed[True] > 60
+    checks.verify(cluster)
