@@ -83,9 +83,10 @@ def choose_by_keel(
         if used is None:
             continue
         free = [(t, i) for t, i in list_free(templates, used) if templates[t][i].mib >= mib]
-        least = min((templates[t][i].mib for t, i in free), default=0)
+        # The first one of the least memory says of which profile it is to be; what is chosen are template and place.
+        smallest = min((templates[t][i] for t, i in free), key=lambda one: one.mib, default=None)
         for at in free:
-            if templates[at[0]][at[1]].mib == least:
+            if templates[at[0]][at[1]] == smallest:
                 cost = compute_loss(templates, mib, used, used | {at})
                 found.append((cost, (card, *at)))
     if not found:

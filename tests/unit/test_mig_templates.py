@@ -10,14 +10,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scheduler.api import names
+from scheduler.api import hami_templates, names
+from scheduler.api.cards import TEMPLATES_MAX
 from scheduler.api.door import events
+from scheduler.schema import card_parts
 from scheduler.shapes import cold
 from scheduler.state import checks
+from scheduler.state.carvings import CarvingTable
 from scheduler.state.cluster import Cluster
 from scheduler.state.pods import PodRecord
 from tests import make, slices
-from tests.model.mig_templates import A100, GOLDEN, TABLES, make_card, make_cluster
+from tests.model.mig_templates import A100, GOLDEN, TABLES, Json, make_card, make_cluster
 from tests.oracles import mig_templates as twin
 from tests.unit import test_cold, test_device_maps
 
@@ -85,23 +88,36 @@ STEPS = st.lists(
 )  # fmt: skip
 
 
-def list_instances(model: str) -> list[list[twin.Instance]]:
+# Templates that name large instances first, and several alike before others.
+ODD = [
+    [{"name": "3g.20gb", "core": 42, "memory": 20480, "count": 1}, {"name": "1g.5gb", "core": 14, "memory": 5120, "count": 3}],
+    [{"name": "2g.10gb", "core": 28, "memory": 10240, "count": 2}, {"name": "3g.20gb", "core": 42, "memory": 20480, "count": 1}],
+    [{"name": "1g.5gb", "core": 14, "memory": 5120, "count": 3}, {"name": "2g.10gb", "core": 28, "memory": 10240, "count": 2}],
+    [{"name": "4g.20gb", "core": 56, "memory": 20480, "count": 1}, {"name": "2g.10gb", "core": 28, "memory": 10240, "count": 1}],
+    [{"name": "7g.40gb", "core": 100, "memory": 40960, "count": 1}],
+]  # fmt: skip
+TABLE = st.sampled_from([TABLES[A100]["geometries"], ODD])
+
+
+def list_instances(geometries: list[list[Json]]) -> list[list[twin.Instance]]:
     return [
         [
             twin.Instance(one["memory"], int(one["name"][0]))
             for one in template
             for _ in range(one["count"])
         ]
-        for template in TABLES[model]["geometries"]
+        for template in geometries
     ]
 
 
-@settings(max_examples=slices.count_examples(100), deadline=None)
-@given(STEPS, st.booleans())
-def test_instances_are_chosen_as_the_rules_say(steps: list[tuple[int, int]], by_hami: bool) -> None:
+@settings(max_examples=slices.count_examples(150), deadline=None)
+@given(STEPS, TABLE, st.booleans())
+def test_instances_are_chosen_as_the_rules_say(
+    steps: list[tuple[int, int]], table: list[list[Json]], by_hami: bool
+) -> None:
     """By HAMi's order, and by ``keel`` while no demand is known and, as far as the scheduler knows, nothing leaves."""
     n_cards = 1 if by_hami else 2
-    cluster, templates = make_cluster(n_cards), list_instances(A100)
+    cluster, templates = make_cluster(n_cards, geometries=table), list_instances(table)
     taken: dict[str, tuple[int, tuple[int, int]]] = {}
     for i, (mib, leaves) in enumerate(steps):
         if leaves == 3 and taken:
@@ -275,3 +291,19 @@ def test_kinds_that_come_for_the_first_time_get_what_a_board_would_say(
         placed[bool(binds)] += 1
     assert placed[True] > 60
     checks.verify(cluster)
+
+
+@pytest.mark.parametrize("n_templates", range(1, TEMPLATES_MAX + 1))
+def test_parts_clash_with_themselves_and_with_all_of_other_templates(n_templates: int) -> None:
+    templates = [[(f"{i + 1}g.5gb", 5000 + i, 2, 10)] for i in range(n_templates)]
+    carvings = CarvingTable()
+    parts = hami_templates.list_parts(templates)
+    carvings.number_parts(parts)
+    rows = carvings.carvings.parts
+    bits, clashes = rows[:, card_parts.PART_BITS], rows[:, card_parts.PART_CLASH]
+    for p, one in enumerate(parts):
+        for q, other in enumerate(parts):
+            together = one.template == other.template and p != q
+            assert bool(bits[p] & clashes[q]) != together
+    # No part is beside the one of which nobody knows where it is.
+    assert (clashes & bits[len(parts)] != 0).all()
