@@ -76,10 +76,19 @@ class Place(NamedTuple):
     template: int = NO_TEMPLATE
 
 
+class Identity(NamedTuple):
+    """Under which names the driver of the hardware knows a part that was cut out of a card."""
+
+    uuid: str
+    gpu_instance: int
+    compute_instance: int
+
+
 class CardUse(NamedTuple):
     """What one container holds on one card.
 
-    ``model`` is empty where claims do not say it; ``place`` is the part that was cut out of the card for it, None for none.
+    ``model`` is empty where claims do not say it; ``place`` is the part that was cut out of the card for it, None for none;
+    ``identity`` is None until the plugin has made the part.
     """
 
     uuid: str
@@ -87,6 +96,7 @@ class CardUse(NamedTuple):
     cores: int
     model: str = ""
     place: Place | None = None
+    identity: Identity | None = None
 
 
 # What the containers of a pod hold, init containers first: a slot for each, empty for a container without cards.
