@@ -1,6 +1,5 @@
 """Metrics under HAMi's names: the text that HAMi's code gives for the same cluster, and what its dashboards query."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -170,11 +169,7 @@ async def test_instances_of_mig_have_the_lines_that_hami_writes_once_they_are_ma
     replica.see(make.hami_node(name="node-1", cards=[card], cpu=64))
     strange = ("3g.20gb", 1, 4, {"migUUID": "MIG-no", "gpuInstanceID": 1, "computeInstanceID": 0})
     for i, (profile, start, size, known) in enumerate([*MIG, strange]):
-        told = [{"containerIndex": 0, "deviceIndex": 0, "gpuUUID": "GPU-parent", "profile": profile, "placement": {"start": start, "size": size}} | known]  # fmt: skip
-        notes = {
-            names.HAMI_ALLOCATED: "GPU-parent,NVIDIA,4864,15:;",
-            names.HAMI_MIG_ALLOCATIONS: json.dumps(told),
-        }
+        notes = mig.tell_instance("GPU-parent", profile, (start, size), known)
         replica.see(make.pod(name=f"p{i}", node="node-1", gpu=1, gpumem=4000, annotations=notes))
     lines = [
         one for one in (await replica.text()).splitlines() if "mig" in one.lower() and one[0] != "#"
