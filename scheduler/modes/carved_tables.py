@@ -6,8 +6,12 @@ room that is lost counts, and the mean decides among places that lose as much: a
 because a place for a large part that is lost is lost for good. The more pods leave, the more the mean counts, and the
 less those sizes count in it that no pods request, because places come back: each such size has the weight 1 − D.
 
+Of cards that are cut by templates each size counts as often as pods request it. There the part that opens an idle card
+decides for all parts of the card until the card is idle again: the template has to be one that the pods to come fill.
+While nothing is known of them, what fits counts nothing, and of templates that lose as much the first one is taken.
+
 docs/placement-figures.md has the figures, and what else was tried: to weigh the sizes by how often they are requested is
-worse.
+worse where cards are cut without templates, and much better where templates cut them.
 """
 
 from __future__ import annotations
@@ -42,9 +46,10 @@ def compute_fitting(
             size = next((size for size in sizes if size >= wanted), None)
             if size is not None:
                 requested[size] += n
-        weights = np.array(
-            [1.0 if n >= _REQUESTED_LEAST * total else 1.0 - returning for n in requested.values()]
-        )
+        weights = np.array(list(requested.values()))
+        if not carvings.by_template[v]:
+            is_requested = weights >= _REQUESTED_LEAST * total
+            weights = np.where(is_requested, 1.0, 1.0 - returning)
         if weights.any():
             mean = (weights * carvings.worths[v]) @ carvings.fitting[v] / weights.sum()
             found[v, : mean.size] = weight * mean

@@ -36,6 +36,7 @@ class CarvingTable:
         fitting: for each carving [len(sizes), U] by the bits in use how many parts of at least so many MiB fit at once,
             if nothing else is cut.
         worths: for each carving [len(sizes)] the milli of a card that the smallest part of each size is worth.
+        by_template: for each carving whether its parts are those of templates.
     """
 
     def __init__(self) -> None:
@@ -50,6 +51,7 @@ class CarvingTable:
         self.sizes: list[tuple[int, ...]] = [()]
         self.fitting: list[c.Ints] = [np.zeros((0, _N_SETS), np.int64)]
         self.worths: list[c.Ints] = [np.zeros(0, np.int64)]
+        self.by_template = [False]
         self._numbers: dict[Parts, int] = {(): 0}
         self._places: list[Place] = []
         self._runs = Runs()
@@ -89,6 +91,7 @@ class CarvingTable:
         self.fitting.append(np.array(fitting))
         worths = [slices[mib == size].min() * c.WHOLE // most for size in sizes]
         self.worths.append(np.array(worths, np.int64))
+        self.by_template.append(parts[0].template != NO_TEMPLATE)
         self._places += [
             Place(part.profile, part.start, part.size, part.template) for part in parts
         ]

@@ -6,7 +6,7 @@ with the number of its template.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 
@@ -53,24 +53,31 @@ def sum_best(templates: Templates, used: Used, worth: dict[int, int], least: int
     )
 
 
-def compute_loss(templates: Templates, mib: int, before: Used, after: Used) -> float:
-    """What an instance costs that a pod of so many MiB gets while no pods leave and nothing is known of the demand."""
+def measure_milli(templates: Templates, slices: int) -> int:
+    return slices * 1000 // max(one.slices for template in templates for one in template)
+
+
+def measure_fitting(templates: Templates, used: Used, requested: Mapping[int, float]) -> float:
+    """How much of each size fits if nothing else is cut, in milli-GPU; sizes count as often as pods request them."""
     every = [one for template in templates for one in template]
-    most = max(one.slices for one in every)
+    once = {one.slices: 1 for one in every}
+    found = 0.0
+    for size, n in requested.items():
+        worth = measure_milli(templates, min(one.slices for one in every if one.mib == size))
+        found += n * worth * sum_best(templates, used, once, size)
+    return found / sum(requested.values())
+
+
+def compute_loss(templates: Templates, mib: int, before: Used, after: Used) -> float:
+    """What an instance costs that a pod of so many MiB gets while nothing is known of the demand."""
+    every = [one for template in templates for one in template]
     of_slices = {one.slices: one.slices for one in every}
-    once = dict.fromkeys(of_slices, 1)
-
-    def milli(slices: int) -> int:
-        return slices * 1000 // most
-
-    rooms = [milli(sum_best(templates, used, of_slices, 0)) for used in (before, after)]
-    smallest = min((one for one in every if one.mib >= mib), key=lambda one: one.mib)
-    fewer = [
-        milli(min(one.slices for one in every if one.mib == size))
-        * (sum_best(templates, before, once, size) - sum_best(templates, after, once, size))
-        for size in sorted({one.mib for one in every})
+    rooms = [
+        measure_milli(templates, sum_best(templates, used, of_slices, 0))
+        for used in (before, after)
     ]
-    lost = rooms[0] - rooms[1] - milli(smallest.slices) + 0.25 * sum(fewer) / len(fewer)
+    smallest = min((one for one in every if one.mib >= mib), key=lambda one: one.mib)
+    lost = rooms[0] - rooms[1] - measure_milli(templates, smallest.slices)
     return 3 * lost + 0.07 * rooms[1] + (rooms[0] - rooms[1])
 
 

@@ -11,16 +11,29 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scheduler.api import hami_templates, names
-from scheduler.api.cards import TEMPLATES_MAX
+from scheduler.api.cards import TEMPLATES_MAX, Place, list_uses
 from scheduler.api.door import events
+from scheduler.engine.allowance import Unlimited
+from scheduler.engine.chores import PROMPT
+from scheduler.engine.engine import Engine
+from scheduler.modes import carved_tables
 from scheduler.schema import card_parts
 from scheduler.shapes import cold
 from scheduler.state import checks
 from scheduler.state.carvings import CarvingTable
 from scheduler.state.cluster import Cluster
+from scheduler.state.demand import DemandShape
 from scheduler.state.pods import PodRecord
 from tests import make, slices
-from tests.model.mig_templates import A100, GOLDEN, TABLES, Json, make_card, make_cluster
+from tests.model.mig_templates import (
+    A100,
+    GOLDEN,
+    TABLES,
+    Json,
+    make_card,
+    make_cluster,
+    make_settings,
+)
 from tests.oracles import mig_templates as twin
 from tests.unit import test_cold, test_device_maps
 
@@ -33,7 +46,9 @@ def place(cluster: Cluster, name: str, mib: int = 5000, gpu: int = 1, **asked: A
     pod = make.pod(name=name, gpu=gpu, gpumem=mib, **asked)
     record = cluster.see_pod(pod)
     assert record is not None
-    binds = make.cycle(cluster=cluster).schedule([record]).binds
+    cycle = make.cycle(cluster=cluster)
+    cycle.learn()
+    binds = cycle.schedule([record]).binds
     checks.verify(cluster)
     assert not checks.list_overcommitted(cluster)
     return write(cluster, binds[0].devices) if binds else ""
@@ -115,7 +130,7 @@ def list_instances(geometries: list[list[Json]]) -> list[list[twin.Instance]]:
 def test_instances_are_chosen_as_the_rules_say(
     steps: list[tuple[int, int]], table: list[list[Json]], by_hami: bool
 ) -> None:
-    """By HAMi's order, and by ``keel`` while no demand is known and, as far as the scheduler knows, nothing leaves."""
+    """By HAMi's order, and by ``keel`` while no demand is known."""
     n_cards = 1 if by_hami else 2
     cluster, templates = make_cluster(n_cards, geometries=table), list_instances(table)
     taken: dict[str, tuple[int, tuple[int, int]]] = {}
@@ -154,14 +169,49 @@ def test_a_card_in_use_keeps_its_template_and_an_idle_one_takes_another() -> Non
     assert place(cluster, "d", 9000) == "GPU-0[1-1],NVIDIA,10240,28:;"
 
 
-def test_keel_takes_the_template_that_leaves_the_most_for_others() -> None:
+def test_keel_takes_the_template_that_the_pods_to_come_fill() -> None:
     """HAMi takes the first template, of seven small instances, and a larger pod fits no more."""
-    cluster = make_cluster()
-    assert place(cluster, "a", annotations=HAMI) == "GPU-0[0-0],NVIDIA,5120,14:;"
-    assert place(cluster, "b", 9000) == ""
-    cluster = make_cluster()
-    assert place(cluster, "a") == "GPU-0[1-0],NVIDIA,5120,14:;"
-    assert place(cluster, "b", 9000) == "GPU-0[1-1],NVIDIA,10240,28:;"
+    pods = [make.pod(name=f"seen{i}", gpu=1, gpumem=9000) for i in range(70)]
+    for notes, second in ((HAMI, ""), ({}, "GPU-0[1-1],NVIDIA,10240,28:;")):
+        cluster = make_cluster()
+        for pod in pods:
+            cluster.see_pod(pod)
+        template = "1" if second else "0"
+        assert place(cluster, "a", annotations=notes) == f"GPU-0[{template}-0],NVIDIA,5120,14:;"
+        assert place(cluster, "b", 9000, annotations=notes) == second
+    # While nothing is known of them it is HAMi's choice as well.
+    assert place(make_cluster(), "a") == "GPU-0[0-0],NVIDIA,5120,14:;"
+
+
+@settings(max_examples=slices.count_examples(100), deadline=None)
+@given(
+    TABLE,
+    st.dictionaries(st.sampled_from([5000, 9000, 20_000, 40_000]), st.integers(1, 9), min_size=1),
+    st.sampled_from([0.0, 0.5, 1.0]),
+    st.data(),
+)
+def test_what_fits_counts_by_how_often_it_is_requested(
+    table: list[list[Json]], counts: dict[int, int], departures: float, data: st.DataObject
+) -> None:
+    templates, carvings = list_instances(table), CarvingTable()
+    known = make_settings(geometries=table).config.nvidia.geometries[0].geometries
+    v = carvings.number_parts(hami_templates.list_parts(known))
+    template = data.draw(st.integers(0, len(templates) - 1))
+    places = data.draw(st.sets(st.integers(0, len(templates[template]) - 1)))
+    bits = 0
+    for at in places:
+        part = carvings.find_part(v, Place("", at, 1, template))
+        bits |= int(carvings.carvings.parts[part, card_parts.PART_BITS])
+    demand = {
+        DemandShape(1000, 1, mib=mib, family=names.GPU): float(n) for mib, n in counts.items()
+    }
+    sizes = carvings.sizes[v]
+    requested = Counter[int]()
+    for mib, n in counts.items():
+        requested[min(size for size in sizes if size >= mib)] += n
+    wanted = twin.measure_fitting(templates, frozenset((template, at) for at in places), requested)
+    found = carved_tables.compute_fitting(carvings, demand, departures)[v, bits]
+    assert found == pytest.approx((0.25 + 2 * departures) * wanted)
 
 
 def test_the_place_counts_instances_where_a_template_names_several_alike_first() -> None:
@@ -307,3 +357,32 @@ def test_parts_clash_with_themselves_and_with_all_of_other_templates(n_templates
             assert bool(bits[p] & clashes[q]) != together
     # No part is beside the one of which nobody knows where it is.
     assert (clashes & bits[len(parts)] != 0).all()
+
+
+def test_all_instances_of_a_card_go_for_one_of_another_template() -> None:
+    """A card takes another template only when it is idle; one of its own template needs one place only."""
+    engine = Engine(test_device_maps.CONFIG, pace=PROMPT, is_shared=False)
+    known = [{"models": [A100], "allowedGeometries": TABLES[A100]["geometries"]}]
+    engine.handle(events.Seen(test_device_maps.of_nvidia(knownMigGeometries=known)), 0.0)
+    engine.handle(events.Seen(make.hami_node(name="n", cards=[make_card()], cpu=64)), 0.0)
+    for i in range(4):
+        mib = 5000 if i == 3 else 9000
+        engine.handle(events.Seen(make.pod(name=f"low{i}", gpu=1, gpumem=mib, priority=0)), 0.0)
+    assert len(engine.decide(0.0, Unlimited()).binds) == 4
+    engine.handle(events.Seen(make.pod(name="middle", gpu=1, gpumem=9000, priority=5)), 1.0)
+    (evict,) = engine.decide(1.0, Unlimited()).evicts
+    (victim,) = evict.victims
+    assert victim != "default/low3"
+    engine.handle(events.Gone("Pod", victim), 2.0)
+    (made,) = engine.decide(60.0, Unlimited()).binds
+    engine.handle(events.BindDone(made.uid), 60.0)
+    engine.handle(events.Seen(make.pod(name="high", gpu=1, gpumem=19_000, priority=10)), 61.0)
+    (evict,) = engine.decide(61.0, Unlimited()).evicts
+    assert len(evict.victims) == 4
+    for uid in evict.victims:
+        engine.handle(events.Gone("Pod", uid), 62.0)
+    (made,) = engine.decide(120.0, Unlimited()).binds
+    (use,) = list_uses(made.devices)
+    assert use.place is not None
+    assert (use.place.template, use.place.start) == (2, 0)
+    checks.verify(engine._cluster)
