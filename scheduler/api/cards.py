@@ -6,15 +6,24 @@ from typing import NamedTuple
 
 import msgspec
 
+# The number of the template of parts and places that belong to none.
+NO_TEMPLATE = -1
+# A card has no more slots, and is cut by one of no more templates.
+SLOTS_MAX, TEMPLATES_MAX = 8, 20
+
 
 class Part(NamedTuple):
     """A part that can be cut out of a card: an instance of MIG at one place.
+
+    Some cards are cut by templates: each names all the parts that the card has at once, and a card has only parts of one
+    template as long as any of them is in use. A slot of such a card is a part's place in its template.
 
     Attributes:
         profile: the name of its kind; parts of one kind differ in their place only.
         mib, cores: what whoever gets the part has of the card.
         start, size: the first slot of the card that the part takes, and how many.
         slices: what the part is worth; a card as a whole is worth as much as its largest part.
+        template: the number of its template.
     """
 
     profile: str
@@ -23,10 +32,7 @@ class Part(NamedTuple):
     start: int
     size: int
     slices: int = 1
-
-
-# A card has no more slots.
-SLOTS_MAX = 8
+    template: int = NO_TEMPLATE
 
 
 class Card(msgspec.Struct, frozen=True, gc=False):
@@ -62,17 +68,27 @@ class Card(msgspec.Struct, frozen=True, gc=False):
 
 
 class Place(NamedTuple):
-    """Where a part of a card is, as in ``Part``."""
+    """Where a part of a card is, as in ``Part``; with a template, the profile may not be known."""
 
     profile: str
     start: int
     size: int
+    template: int = NO_TEMPLATE
+
+
+class Identity(NamedTuple):
+    """Under which names the driver of the hardware knows a part that was cut out of a card."""
+
+    uuid: str
+    gpu_instance: int
+    compute_instance: int
 
 
 class CardUse(NamedTuple):
     """What one container holds on one card.
 
-    ``model`` is empty where claims do not say it; ``place`` is the part that was cut out of the card for it, None for none.
+    ``model`` is empty where claims do not say it; ``place`` is the part that was cut out of the card for it, None for none;
+    ``identity`` is None until the plugin has made the part.
     """
 
     uuid: str
@@ -80,6 +96,7 @@ class CardUse(NamedTuple):
     cores: int
     model: str = ""
     place: Place | None = None
+    identity: Identity | None = None
 
 
 # What the containers of a pod hold, init containers first: a slot for each, empty for a container without cards.

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 import msgspec
 
 from scheduler.api import limits, names
-from scheduler.api.cards import SLOTS_MAX, CardUse, Part, Place, Slots
+from scheduler.api.cards import NO_TEMPLATE, SLOTS_MAX, CardUse, Identity, Part, Place, Slots
 from scheduler.errors import BadInput
 
 # Of these profiles HAMi takes the last place first, so that those of other profiles stay together.
@@ -21,6 +21,8 @@ _FROM_THE_END = ("1g.", "3g.")
 _FIGURE_MAX = 2**31 - 1
 # The place of an instance of which nobody knows the place; no card has it.
 UNKNOWN = Place("", 0, 0)
+# The most bytes of an instance's UUID, which is a label of a metric; UUIDs are shorter.
+_UUID_MAX = 100
 # No card has more, and what follows from them is computed for each size.
 _PARTS_MAX, _SIZES_MAX = 64, 16
 
@@ -45,7 +47,7 @@ class Profile(msgspec.Struct, gc=False, frozen=True, rename="camel"):
 class Allocation(msgspec.Struct, gc=False, frozen=True, rename="camel", omit_defaults=True):
     """An instance that a pod has or is to get.
 
-    ``device_index`` is its place in the list of what its container has.
+    ``device_index`` is its place in the list of what its container has. The plugin adds the identity, all of it at once.
     """
 
     container_index: int
@@ -53,6 +55,16 @@ class Allocation(msgspec.Struct, gc=False, frozen=True, rename="camel", omit_def
     gpu_uuid: str = msgspec.field(name="gpuUUID")
     profile: str
     placement: Placement
+    mig_uuid: str | None = msgspec.field(name="migUUID", default=None)
+    gpu_instance_id: int | None = msgspec.field(name="gpuInstanceID", default=None)
+    compute_instance_id: int | None = msgspec.field(name="computeInstanceID", default=None)
+
+    def read_identity(self) -> Identity | None:
+        """Read under which names the instance is known; None while the plugin has not made it."""
+        numbers = self.gpu_instance_id, self.compute_instance_id
+        if not self.mig_uuid or numbers[0] is None or numbers[1] is None:
+            return None
+        return Identity(limits.shorten(self.mig_uuid, _UUID_MAX), numbers[0], numbers[1])
 
 
 _allocations = msgspec.json.Decoder(list[Allocation])
@@ -122,18 +134,21 @@ def encode_allocations(slots: Slots) -> str:
         }
         for i, slot in enumerate(slots)
         for k, use in enumerate(slot)
-        if use.place is not None
+        if use.place is not None and use.place.template == NO_TEMPLATE
     ]
     return msgspec.json.encode(found).decode() if found else ""
 
 
 def are_reserved(slots: Slots, text: str) -> bool:
     """Whether ``hami.io/vgpu-mig-allocations`` has the places of these instances, and no others."""
-    bare = tuple(tuple(use._replace(place=None) for use in slot) for slot in slots)
+    bare = tuple(tuple(use._replace(place=None, identity=None) for use in slot) for slot in slots)
     try:
-        return add_places(bare, text) == tuple(map(tuple, slots))
+        found = add_places(bare, text)
     except BadInput:
         return False
+    return [[use.place for use in slot] for slot in found] == [
+        [use.place for use in slot] for slot in slots
+    ]
 
 
 def hide_places(slots: Slots) -> Slots:
@@ -171,7 +186,7 @@ def add_places(slots: Slots, text: str) -> Slots:
         if one is None or one.gpu_uuid != use.uuid:
             return use
         place = Place(one.profile, one.placement.start, one.placement.size)
-        return use._replace(place=place)
+        return use._replace(place=place, identity=one.read_identity())
 
     return tuple(
         tuple(add(i, k, use) for k, use in enumerate(slot)) for i, slot in enumerate(slots)

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import structs
 
-from scheduler.api import hami, hami_links, hami_mig, names, plugin_parts, wire
+from scheduler.api import hami, hami_links, hami_mig, hami_templates, names, plugin_parts, wire
 from scheduler.api.cards import Card, Part, Slots
 from scheduler.api.hami_config.maps import DeviceSettings
 from scheduler.api.hami_config.nodes import find_settings
@@ -72,6 +72,10 @@ class HamiCards:
             name: part for name, part in named if name in self.inner_resources
         }
         self._label, self._nvidia = label.partition("="), nvidia
+        # By words that the models have: what cards are cut into whose plugin does not report it.
+        self._templates = [
+            (one.models, hami_templates.list_parts(one.geometries)) for one in nvidia.geometries
+        ]
         self._hidden = {one.node: _list_hidden(settings, one.node) for one in settings.overrides}
 
     def read_requests(self, pod: wire.Pod) -> tuple[gpus.GpuAsk, ...]:
@@ -129,11 +133,26 @@ class HamiCards:
                 numa=card.numa,
                 healthy=card.health,
                 is_carved=card.mode == "mig",
-                parts=_list_parts(card),
+                parts=self._list_parts(card),
                 links=links.get(card.id, ()),
             )
             for card in (hami.decode_register(words[_REGISTER]) if self.is_told(words) else ())
         )
+
+    def _list_parts(self, card: hami.Card) -> tuple[Part, ...]:
+        """List the instances that can be cut out of a card.
+
+        From 2.10 on the plugin registers no card in the mode ``mig`` without the profiles that it can have. Up to 2.9 it
+        never reports any, and the first table of templates counts that has the card's model.
+        """
+        if card.mode != "mig":
+            return ()
+        if card.mig_profiles:
+            return hami_mig.list_parts(
+                card.mig_profiles, f"metadata.annotations[{names.HAMI_REGISTER}]"
+            )
+        tables = (parts for models, parts in self._templates if _has_word(card.type, models))
+        return next(tables, ())
 
     def list_closed(self, words: Words) -> frozenset[str]:
         """List the UUIDs in the annotation by which people close cards, and those of cards that are left out."""
@@ -154,13 +173,14 @@ class HamiCards:
         slots = hami.place_slots(hami.decode_devices(text), asking)
         places = (pod.metadata.annotations or {}).get(names.HAMI_MIG_ALLOCATIONS, "")
         try:
-            return hami_mig.add_places(slots, places) if places else slots
+            found = hami_templates.read_instances(slots)
+            return hami_mig.add_places(found, places) if places else found
         except BadInput as error:
-            raise PartialClaim(error, hami_mig.hide_places(slots)) from error
+            raise PartialClaim(error, hami_templates.hide_instances(slots)) from error
 
     def find_whole(self, device: str) -> str:
         """Find the UUID of the card: up to HAMi 2.9, parts of a card in MIG mode are named like ``UUID[0-1]``."""
-        return device.partition("[")[0]
+        return hami_templates.find_card(device)
 
     def write_answer(
         self, node: str, slots: Slots, now: int, _of_pod: tuple[str, ...] = ()
@@ -168,16 +188,17 @@ class HamiCards:
         """Write the annotations that the plugin reads, and the label by which HAMi's scheduler finds a node's pods."""
         is_short = len(node) <= names.LABEL_VALUE_MAX
         labels = {names.HAMI_NODE: node} if is_short else {}
-        answer = hami.make_bind_annotations(node, slots, now)
+        answer = hami.make_bind_annotations(node, hami_templates.name_instances(slots), now)
         if places := hami_mig.encode_allocations(slots):
             answer[names.HAMI_MIG_ALLOCATIONS] = places
         return PodMarks(answer, labels)
 
     def is_answered(self, annotations: Texts, slots: Slots) -> bool:
         """Whether the annotations name the same cards, and the same places on them."""
-        if annotations.get(names.HAMI_ALLOCATED) != hami.encode_devices(slots):
+        named = hami_templates.name_instances(slots)
+        if annotations.get(names.HAMI_ALLOCATED) != hami.encode_devices(named):
             return False
-        return hami_mig.are_reserved(slots, annotations.get(names.HAMI_MIG_ALLOCATIONS, ""))
+        return hami_mig.are_reserved(named, annotations.get(names.HAMI_MIG_ALLOCATIONS, ""))
 
     def is_served(self, annotations: Texts) -> bool:
         """Whether the bind phase is success or failed."""
@@ -202,13 +223,8 @@ class HamiCards:
         return structs.replace(node, metadata=structs.replace(meta, annotations=notes))
 
 
-def _list_parts(card: hami.Card) -> tuple[Part, ...]:
-    """List the instances that can be cut out of a card; none of those that HAMi up to 2.9 reports."""
-    if card.mode != "mig":
-        return ()
-    return hami_mig.list_parts(
-        card.mig_profiles or (), f"metadata.annotations[{names.HAMI_REGISTER}]"
-    )
+def _has_word(model: str, words: Sequence[str]) -> bool:
+    return any(word in model for word in words)
 
 
 def _list_hidden(settings: DeviceSettings, node: str) -> tuple[str, ...]:

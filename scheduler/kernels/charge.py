@@ -157,10 +157,10 @@ def add_charge(tables: c.Tables, pod: int, sign: int) -> None:
 @part
 def _count_part(cards: c.Cards, d: int, p: int, sign: int) -> None:
     """Count a part of a card as in use (``sign`` 1) or no longer in use (-1)."""
-    slots, i = cards.carvings.parts[p, card_parts.PART_SLOTS], cards.counter[d]
+    bits, i = cards.carvings.parts[p, card_parts.PART_BITS], cards.counter[d]
     bit = 1
-    while bit <= slots:
-        if slots & bit != 0:
+    while bit <= bits:
+        if bits & bit != 0:
             cards.slots.used[i] += sign
             if cards.slots.used[i] > 0:
                 cards.cut[d] |= bit

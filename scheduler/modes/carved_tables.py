@@ -1,4 +1,4 @@
-"""What the demand makes of cards that are cut: by the slots in use of a card, how much of each size of parts still fits.
+"""What the demand makes of cards that are cut: by the bits in use of a card, how much of each size of parts still fits.
 
 For each size of parts, the number of them that fit at once if nothing else is cut, times their size in milli-GPU; of
 these figures a weighted mean; and 0.25 + 2 D times that mean, where D is departures per arrival. While nothing leaves, the
@@ -6,8 +6,12 @@ room that is lost counts, and the mean decides among places that lose as much: a
 because a place for a large part that is lost is lost for good. The more pods leave, the more the mean counts, and the
 less those sizes count in it that no pods request, because places come back: each such size has the weight 1 − D.
 
+Of cards that are cut by templates each size counts as often as pods request it. There the part that opens an idle card
+decides for all parts of the card until the card is idle again: the template has to be one that the pods to come fill.
+While nothing is known of them, what fits counts nothing, and of templates that lose as much the first one is taken.
+
 docs/placement-figures.md has the figures, and what else was tried: to weigh the sizes by how often they are requested is
-worse.
+worse where cards are cut without templates, and much better where templates cut them.
 """
 
 from __future__ import annotations
@@ -18,7 +22,7 @@ import numpy as np
 
 from scheduler.api.pods import gpus
 from scheduler.schema import columns as c
-from scheduler.state.carvings import N_SETS, CarvingTable
+from scheduler.state.carvings import CarvingTable
 from scheduler.state.demand import DemandShape
 
 # Less of the pods does not make a size one that is requested.
@@ -29,8 +33,8 @@ _AMONG_EQUALS, _FRAGMENT_WEIGHT = 0.25, 2.0
 def compute_fitting(
     carvings: CarvingTable, counts: Mapping[DemandShape, float], departures: float
 ) -> c.Floats:
-    """Compute [V, N_SETS] for each carving the figure above in milli-GPU, by the slots in use. O(V · (shapes + N_SETS))."""
-    found = np.zeros((len(carvings.sizes), N_SETS))
+    """Compute [V, U] for each carving the figure above in milli-GPU, by the bits in use. O(V · (shapes + U))."""
+    found = np.zeros(carvings.carvings.room.shape)
     total, returning = sum(counts.values()), min(1.0, departures)
     weight = _AMONG_EQUALS + _FRAGMENT_WEIGHT * returning
     for v, sizes in enumerate(carvings.sizes):
@@ -42,10 +46,11 @@ def compute_fitting(
             size = next((size for size in sizes if size >= wanted), None)
             if size is not None:
                 requested[size] += n
-        weights = np.array(
-            [1.0 if n >= _REQUESTED_LEAST * total else 1.0 - returning for n in requested.values()]
-        )
+        weights = np.array(list(requested.values()))
+        if not carvings.by_template[v]:
+            is_requested = weights >= _REQUESTED_LEAST * total
+            weights = np.where(is_requested, 1.0, 1.0 - returning)
         if weights.any():
             mean = (weights * carvings.worths[v]) @ carvings.fitting[v] / weights.sum()
-            found[v] = weight * mean
+            found[v, : mean.size] = weight * mean
     return found

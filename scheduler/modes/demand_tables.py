@@ -128,7 +128,7 @@ def make_tables(
         else _compute_prices(nodes, judged, hosts, departures),
         value=_compute_values(nodes, judged),
         carved=carved_tables.compute_fitting(
-            nodes.cards.carvings, judged, 0.0 if assume else departures
+            nodes.cards.carvings, {} if assume else judged, 0.0 if assume else departures
         ),
         keel=typical,
         close=np.stack([_compute_reciprocals(typical.cards), _compute_reciprocals(typical.cpu)]),

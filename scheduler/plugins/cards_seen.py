@@ -133,7 +133,7 @@ def find_largest_parts(judged: Judged, d: c.Ints) -> c.Ints:
     for number, (carving, cut) in enumerate(distinct.tolist()):
         first, n, _ = cards.carvings.run[:, carving].tolist()
         free = parts[first : first + n]
-        free = free[free[:, card_parts.PART_SLOTS] & cut == 0, card_parts.PART_MIB]
+        free = free[free[:, card_parts.PART_CLASH] & cut == 0, card_parts.PART_MIB]
         if n:
             found[which.ravel() == number] = free.max(initial=-1)
     return found

@@ -104,8 +104,8 @@ class Cards(Handle):
     cordoned: Flags1  # [D]
     mig: Flags1  # [D]
     carving: Ints1  # [D] what can be cut out of it, 0 where nothing is known of that
-    counter: Ints1  # [D] the counter of its first slot
-    cut: Ints1  # [D] its slots that are in use
+    counter: Ints1  # [D] the counter of its first bit, see Carvings
+    cut: Ints1  # [D] its bits that are in use
     numa: Ints1  # [D]
     position: Ints1  # [D] the card's index on its node
     model: Ints1  # [D] interned
@@ -312,7 +312,7 @@ class Demand(Handle):
     keel: Typical
     close: Ints2  # [2, K of keel] 2^PER_SHIFT · PER_WHOLE over the cards and over the milli-CPU asked, rounded up
     fgd: Typical
-    carved: Floats2  # [V, U] by the slots in use of a card: how many parts of each size still fit, milli-GPU
+    carved: Floats2  # [V, U] by the bits in use of a card: how many parts of each size still fit, milli-GPU
     rates: Floats1  # [N_RATES] see RATE_*
     serving: Ints1  # [R] rows of what else than CPU devices cannot be used without
     served: Floats1  # [R] milli-GPU that one of it serves

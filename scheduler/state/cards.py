@@ -109,13 +109,13 @@ class CardTable:
     def find_overfull(self, rows: c.Ints) -> c.Flags:
         """Find [len(rows)] of which cards more is in use than they have.
 
-        The parts of a card may have a little more than all its cores, because the driver rounds the cores of each part
-        up: of such a card no slot may be in use twice.
+        The parts of a card may have a little more than all its cores or memory, because the driver rounds the cores of
+        each part up, and tables of templates round its memory: of such a card no slot may be in use twice.
         """
         columns = self.columns
         over = columns.used[:, rows] > columns.total[:, rows]
         is_cut = columns.carving[rows] > 0
-        over[c.CORES, is_cut] = False
+        over[c.CORES, is_cut] = over[c.MIB, is_cut] = False
         found: c.Flags = np.asarray(over.any(axis=0))
         if is_cut.any():
             counters = columns.counter[rows[is_cut], np.newaxis] + np.arange(SLOTS_MAX)

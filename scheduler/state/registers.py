@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 
 import numpy as np
 
-from scheduler.api.cards import Card, find_slots
+from scheduler.api.cards import Card, Place, find_slots
 from scheduler.api.plugin_parts import WAYS
 from scheduler.api.pods.gpus import FULL_CORES
 from scheduler.api.pods.templates import PodTemplate
@@ -239,6 +239,10 @@ class Registers:
     def list_card_rows(self, row: int) -> list[int]:
         """List the rows of a node's cards, of all its pools."""
         return [d for pool in self.list_pools(row) for d in self._find_span(pool)]
+
+    def find_part(self, d: int, place: Place | None) -> int:
+        """Find the part that is cut out of a card at a place; ``NO_PART`` for none."""
+        return self._cards.find_part(d, place)
 
     def find_resource(self, d: int) -> str:
         """Find the resource by which pods ask for a card."""

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from scheduler.api.cards import find_slots
+from collections.abc import Mapping
+
+from scheduler.api.cards import Slots, find_slots
 from scheduler.api.pods.templates import PodTemplate
 from scheduler.errors import Mistake
+from scheduler.kernels.devices import told_cards as kernel
 from scheduler.schema import columns as c
 from scheduler.state import told_cards
 from scheduler.state.pods import PodRecord
@@ -37,6 +40,20 @@ def _find_of_family(
     cards = registers.list_cards(pod.uid, family, row) if registers.has_cards(family, row) else {}
     if not cards:
         return None
-    unsaid = told_cards.describe_unnamed(slots, asks, cards, table, driver.find_whole)
+    said = told_cards.describe_unnamed(slots, asks, cards, table, driver.find_whole)
+    if said or not pod.problem:
+        said = said or _describe_strange_part(slots, cards, registers, table)
+        return Mistake(driver.claim_field, said) if said else None
     # What cannot be read of a claim that names cards, such as places on them.
-    return Mistake(driver.claim_field, unsaid) if unsaid else pod.problem
+    return pod.problem
+
+
+def _describe_strange_part(
+    slots: Slots, cards: Mapping[str, int], registers: Registers, table: c.Cards
+) -> str:
+    """Say in words which part a claim names that its card cannot have; empty for none."""
+    for use in (use for uses in slots for use in uses if use.place is not None):
+        d = cards.get(use.uuid, kernel.STRANGE)
+        if d >= 0 and table.carving[d] and registers.find_part(d, use.place) == c.NO_PART:
+            return f"names an instance of {use.uuid} that the GPU cannot have; nothing else is cut out of it meanwhile"
+    return ""

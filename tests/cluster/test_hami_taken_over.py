@@ -28,3 +28,9 @@ async def test_hami_is_replaced_and_comes_back(world: World, tmp_path: Path) -> 
     path = tmp_path / "config.yaml"
     path.write_text(yaml.safe_dump(cases_migration.CONFIG), encoding="utf-8")
     await cases_migration.hami_is_replaced_and_comes_back(world, str(path))
+
+
+async def test_cards_cut_by_tables_keep_their_templates(world: World, tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text(yaml.safe_dump(cases_migration.CONFIG), encoding="utf-8")
+    await cases_migration.cards_cut_by_tables_keep_their_templates(world, str(path))

@@ -176,6 +176,10 @@ def test_each_alert_fires_on_a_scrape_of_what_it_is_for(tmp_path: Path) -> None:
         "EvenkeelQueueSlow": _slow("evenkeel_queue_wait_seconds"),
         "EvenkeelDevicePluginSilent": ('evenkeel_nodes_closed{reason="plugin-silent"} 2',) * 2,
         "EvenkeelNodeMalformed": ('evenkeel_nodes_closed{reason="malformed"} 1',) * 2,
+        "EvenkeelForeignAllocation": (
+            'evenkeel_foreign_writes_total{kind="allocation"} 0',
+            'evenkeel_foreign_writes_total{kind="allocation"} 1',
+        ),
         "EvenkeelRightMissing": ('evenkeel_missing_right{right="watch nodes"} 1',) * 2,
         "EvenkeelLeaseErrors": ("evenkeel_lease_errors_total 0", "evenkeel_lease_errors_total 50"),
         "EvenkeelGpusStranded": (

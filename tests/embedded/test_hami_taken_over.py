@@ -22,3 +22,10 @@ async def test_hami_is_replaced_and_comes_back(server: servers.Server) -> None:
     path.write_text(yaml.safe_dump(cases_migration.CONFIG))
     async with enter(server) as world:
         await cases_migration.hami_is_replaced_and_comes_back(world, str(path))
+
+
+async def test_cards_cut_by_tables_keep_their_templates(server: servers.Server) -> None:
+    path = server.folder / "migration.yaml"
+    path.write_text(yaml.safe_dump(cases_migration.CONFIG))
+    async with enter(server) as world:
+        await cases_migration.cards_cut_by_tables_keep_their_templates(world, str(path))

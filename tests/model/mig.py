@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
+from scheduler.api import names
 from scheduler.state.cluster import Cluster
 from tests import make
 
@@ -31,6 +33,24 @@ def make_card(uuid: str, index: int = 0, profiles: tuple[str, ...] = tuple(A100)
     ]
     return make.card(uuid=uuid, index=index, sharers=7, mib=40960, mode="mig") | {
         "migProfiles": told
+    }
+
+
+def tell_instance(
+    uuid: str, profile: str, at: tuple[int, int], known: Json | None = None
+) -> dict[str, str]:
+    """The annotations of a pod with an instance; ``at`` are start and size, ``known`` is what the plugin has added."""
+    told = {
+        "containerIndex": 0,
+        "deviceIndex": 0,
+        "gpuUUID": uuid,
+        "profile": profile,
+        "placement": {"start": at[0], "size": at[1]},
+    }
+    mib, cores, *_ = A100[profile]
+    return {
+        names.HAMI_ALLOCATED: f"{uuid},NVIDIA,{mib},{cores}:;",
+        names.HAMI_MIG_ALLOCATIONS: json.dumps([told | (known or {})]),
     }
 
 

@@ -150,7 +150,7 @@ def _card_problems(node: Json, pods: list[Json]) -> list[str]:
         else:
             found += _slot_problems(pod, slots, there)
         for uuid, (mem, cores, sharers) in _worst(pod, slots).items():
-            held[uuid].append((mem, cores, sharers, who))
+            held[_find_card(uuid)].append((mem, cores, sharers, who))
     for uuid, shares in held.items():
         card = there.get(uuid)
         if card is None:
@@ -185,15 +185,20 @@ def _slot_problems(pod: Json, slots: list[list[tuple[str, int, int]]], there: An
             whole = "nvidia.com/gpumem" not in limits and percent == 100
             wanted = (
                 int(_number(limits.get("nvidia.com/gpumem", "0")))
-                or there.get(uuid, {}).get("devmem", 0) * percent // 100,
+                or there.get(_find_card(uuid), {}).get("devmem", 0) * percent // 100,
                 int(limits.get("nvidia.com/gpucores", 100 if whole else 0)),
             )
-            if there.get(uuid, {}).get("mode") == "mig":
+            if there.get(_find_card(uuid), {}).get("mode") == "mig":
                 # An instance may have more than what was asked.
                 wanted = max(mem, wanted[0]), cores
             if (mem, cores) != wanted:
                 found.append(f"{who}/{container['name']} asks {limits} and has {slot}")
     return found
+
+
+def _find_card(uuid: str) -> str:
+    """The card of an instance, which HAMi up to 2.9 names UUID[template-place]."""
+    return uuid.partition("[")[0]
 
 
 def _worst(pod: Json, slots: list[list[tuple[str, int, int]]]) -> dict[str, tuple[int, int, int]]:

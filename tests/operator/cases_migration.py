@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from scheduler.embedded.agents import hami_plugin
@@ -128,6 +129,51 @@ async def hami_is_replaced_and_comes_back(world: World, config: str) -> None:
     # The audit at the end knows no short slots and no cards of Hygon.
     for name in ("left-b", "left-u", "wait-d"):
         await world.delete(f"{PODS}/{name}")
+    await world.delete(f"{left_by_hami.MAPS}/{left_by_hami.MAP}")
+    await world.delete(f"{left_by_hami.QUOTAS}/cores")
+
+
+async def cards_cut_by_tables_keep_their_templates(world: World, config: str) -> None:
+    """As HAMi up to 2.9 cuts them: by what stands on the pods, also after a restart; what cannot be read closes its card."""
+    await left_by_hami.leave_old_mig(world)
+    first, second = (left_by_hami.find_card("old-0", i) for i in range(2))
+
+    async def runs(name: str, text: str) -> None:
+        await world.running(name)
+        notes = (await world.pod(name))["metadata"]["annotations"]
+        assert notes[audit.ALLOCATED] == text
+        assert left_by_hami.MIG_ALLOCATIONS not in notes
+
+    def ask(name: str, mib: int, count: int = 1) -> Json:
+        limits = {audit.GPU: count, _MEM: mib}
+        return pod(name, limits=limits, annotations={_POLICY: "binpack"}, schedulerName=HAMI)
+
+    operator = await world.start_operator(args=("--config", config))
+    await world.leads(operator)
+    async with world.agents(nodes=["old-0"]) as played:
+        await world.create(ask("small", 9000))
+        await runs("small", f"{first}[1-2],NVIDIA,10240,28:;")
+        await world.create(ask("large", 15_000))
+        said = "the largest that fits has 10240 MiB"
+        await world.refused(
+            "large",
+            f"CardMigTopologyInfeasible on 2 GPUs: requested an instance with 15000 MiB, {said}",
+        )
+        for name in ("left-x", "old-0"):
+            events = await world.wait_until(partial(world.events, "MalformedPod", name))
+            assert "is not named as HAMi names a MIG instance" in events[0]["note"]
+        await world.delete(f"{PODS}/left-x")
+        await runs("large", f"{second}[2-0],NVIDIA,20480,42:;")
+        assert operator.stop().code == 0
+        again = await world.start_operator(args=("--config", config))
+        await world.leads(again)
+        await world.create(ask("last", 9000))
+        await runs("last", f"{first}[1-3],NVIDIA,10240,28:;")
+        await world.create(ask("none", 9000, 2))
+        await world.refused("none", "requested 2 GPUs")
+        assert {one.pod for one in played.allocations} == {"small", "large", "last"}
+        assert again.stop().code == 0
+    await world.delete(f"{left_by_hami.MAPS}/{left_by_hami.MAP}")
 
 
 async def _create_waiting(world: World) -> None:

@@ -36,6 +36,18 @@ _PROFILES = (
     {"name": "3g.40gb", "memoryMB": 40192, "core": 43, "sliceCount": 3,
      "placements": [{"start": start, "size": 4} for start in (0, 4)]},
 )  # fmt: skip
+# As HAMi's chart had them up to 2.9.
+_GEOMETRIES = [{
+    "models": ["A100-SXM4-40GB"],
+    "allowedGeometries": [
+        [{"name": "1g.5gb", "core": 14, "memory": 5120, "count": 7}],
+        [
+            {"name": "1g.5gb", "core": 14, "memory": 5120, "count": 1},
+            {"name": "2g.10gb", "core": 28, "memory": 10240, "count": 3},
+        ],
+        [{"name": "3g.20gb", "core": 42, "memory": 20480, "count": 2}],
+    ],
+}]  # fmt: skip
 # What HAMi's plugin has added to what HAMi's scheduler had reserved.
 _INSTANCE = {
     "containerIndex": 0, "deviceIndex": 0, "gpuUUID": "GPU-mig", "profile": "1g.10gb",
@@ -78,6 +90,20 @@ async def leave_cluster(world: World) -> None:
     await world.annotate(f"{NODES}/card-1", {audit.LOCK: make_lock("gone", age_seconds=400)})
     quota = {"metadata": {"name": "cores"}, "spec": {"hard": {"limits.nvidia.com/gpucores": "230"}}}
     await world.call("POST", QUOTAS, quota)
+
+
+async def leave_old_mig(world: World) -> None:
+    """A node of a plugin up to 2.9 with two cards in MIG mode, and a pod on each; the second one cannot be read."""
+    await world.call("POST", MAPS, _make_map(knownMigGeometries=_GEOMETRIES))
+    card = {"devmem": 40_960, "type": "NVIDIA-NVIDIA A100-SXM4-40GB", "mode": "mig"}
+    hardware = _list_cards("old-0", 2, **card)
+    node = nodes.add_cards(nodes.make_plain_node("old-0", labels={"gpu": "on"}), hardware)
+    node["metadata"]["annotations"][audit.REGISTER] = cards.write_register(hardware)
+    await world.create(node)
+    text = {audit.ALLOCATED: f"{find_card('old-0', 0)}[1-1],NVIDIA,10240,28:;"}
+    await _leave(world, "left-t", "old-0", text, mem=9000)
+    text = {audit.ALLOCATED: f"{find_card('old-0', 1)}[2-x],NVIDIA,20480,42:;"}
+    await _leave(world, "left-x", "old-0", text, mem=15_000)
 
 
 def make_lock(name: str, *, age_seconds: float = 0.0) -> str:
@@ -131,10 +157,11 @@ def _list_cards(node: str, count: int, **more: Any) -> cards.Hardware:
     return cards.Hardware(cards=tuple(listed))
 
 
-def _make_map() -> Json:
+def _make_map(**nvidia: Any) -> Json:
     """The device configuration of HAMi's chart; a unit of DCU memory is a GiB."""
     config = yaml.safe_load(_CHART.read_text(encoding="utf-8"))
     config["hygon"]["memoryFactor"] = 1024
+    config["nvidia"] |= nvidia
     data = {"device-config.yaml": yaml.safe_dump(config)}
     return {"metadata": {"name": MAP}, "data": data}
 

@@ -66,6 +66,8 @@ NAME = "is not the name of an extended resource"
         (f"{CUT}0, count: 1}}]]}}]}}", "nvidia.knownMigGeometries[0].allowedGeometries[0][0].memory", "1..2147483647"),
         (f"{CUT}9}}]]}}]}}", "nvidia.knownMigGeometries[0].allowedGeometries[0][0].count", "is required"),
         (f"{CUT}9, count: 1, core: 101}}]]}}]}}", "nvidia.knownMigGeometries[0].allowedGeometries[0][0].core", "0..100"),
+        (f"{CUT}9, count: 9}}]]}}]}}", "nvidia.knownMigGeometries[0].allowedGeometries[0]", "has 9 instances; at most 8 are allowed on a GPU"),
+        (f"{CUT}9, count: 1}}]{', []' * 20}]}}]}}", "nvidia.knownMigGeometries[0].allowedGeometries", "has 21 geometries with 1 sizes; at most 20 geometries and 16 sizes are allowed for a model"),
         ("hygon: {memoryFactor: x}", "hygon.memoryFactor", "'x' is not an integer"),
         ("metax: {sgpuTopologyAware: 5}", "metax.sgpuTopologyAware", "neither"),
         ("enflame: {resourceNameVGCU: x}", "enflame.resourceNameVGCU", NAME),

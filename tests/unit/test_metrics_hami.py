@@ -13,6 +13,7 @@ from scheduler.engine.questions.measures import Devices, Holds
 from scheduler.kube.report.metrics import hami_catalogue as catalogue
 from scheduler.kube.report.metrics.hami import HamiLines
 from tests import make
+from tests.model import mig
 from tests.model.engine_stories import Story
 from tests.unit.metrics_replica import Replica, of, pod
 
@@ -151,3 +152,33 @@ def test_what_pods_hold_adds_up_to_what_cards_have_allocated(seed: int) -> None:
             assert told.get(f"hami_vgpu_{what}", 0) == told.get(f"hami_gpu_{what}", 0)
         n_held += len(holds.rows)
     assert n_held > 20
+
+
+# The profile, the place and what the plugin has added; of the last one it has not said all yet.
+MIG = [
+    ("2g.10gb", 0, 2, {"migUUID": "MIG-runtime", "gpuInstanceID": 4, "computeInstanceID": 0}),
+    ("1g.5gb", 6, 1, {"migUUID": 'MIG-"x', "gpuInstanceID": 9, "computeInstanceID": 0}),
+    ("1g.5gb", 5, 1, {"migUUID": "MIG-half", "gpuInstanceID": 10}),
+]
+
+
+async def test_instances_of_mig_have_the_lines_that_hami_writes_once_they_are_made() -> None:
+    """Neither one that the plugin has not made, nor one that the card cannot have, nor one of another card."""
+    replica = Replica(per_node=False, per_card=False, hami=HamiMetrics.BOTH)
+    card = mig.make_card("GPU-parent", 3)
+    replica.see(make.hami_node(name="node-1", cards=[card], cpu=64))
+    strange = ("3g.20gb", 1, 4, {"migUUID": "MIG-no", "gpuInstanceID": 1, "computeInstanceID": 0})
+    for i, (profile, start, size, known) in enumerate([*MIG, strange]):
+        notes = mig.tell_instance("GPU-parent", profile, (start, size), known)
+        replica.see(make.pod(name=f"p{i}", node="node-1", gpu=1, gpumem=4000, annotations=notes))
+    lines = [
+        one for one in (await replica.text()).splitlines() if "mig" in one.lower() and one[0] != "#"
+    ]
+    assert lines == [
+        'hami_node_gpu_mig_instance_info{compute_instance_id="0",device_index="3",device_uuid="GPU-parent",gpu_instance_id="9",mig_uuid="MIG-\\"x",node="node-1",placement_size="1",placement_start="6",profile="1g.5gb",zone="vGPU"} 1',
+        'hami_node_gpu_mig_instance_info{compute_instance_id="0",device_index="3",device_uuid="GPU-parent",gpu_instance_id="4",mig_uuid="MIG-runtime",node="node-1",placement_size="2",placement_start="0",profile="2g.10gb",zone="vGPU"} 1',
+        'nodeGPUMigInstance{deviceidx="3",deviceuuid="GPU-parent",migname="1g.5gb-9",nodeid="node-1",zone="vGPU"} 1',
+        'nodeGPUMigInstance{deviceidx="3",deviceuuid="GPU-parent",migname="2g.10gb-4",nodeid="node-1",zone="vGPU"} 1',
+    ]
+    replica.engine.handle(events.Gone("Pod", "default/p0"), replica.now)
+    assert "MIG-runtime" not in await replica.text()

@@ -14,6 +14,7 @@ from scheduler.api.kinds import BY_KIND
 from scheduler.api.metrics_settings import HamiMetrics
 from scheduler.kube.report.metrics import catalogue
 from tests import make
+from tests.model import mig
 from tests.oracles.kueue import cases
 from tests.unit.metrics_replica import Replica, Samples, node, of, pod, samples
 
@@ -58,7 +59,11 @@ def see_queues(replica: Replica) -> None:
 async def test_only_what_is_catalogued_is_told_and_all_of_it() -> None:
     replica = Replica(hami=HamiMetrics.BOTH)
     whole = make.node(name="whole", labels={}, allocatable={names.GPU: 4})
-    replica.see(node(), whole, pod("p"), pod("huge", 99_999))
+    cut = make.hami_node(name="cut", cards=[mig.make_card("GPU-m")], cpu=8)
+    known = {"migUUID": "MIG-1", "gpuInstanceID": 9, "computeInstanceID": 0}
+    notes = mig.tell_instance("GPU-m", "1g.5gb", (6, 1), known)
+    instance = make.pod(name="i", node="cut", gpu=1, gpumem=4000, annotations=notes)
+    replica.see(node(), whole, cut, instance, pod("p"), pod("huge", 99_999))
     replica.decide()
     replica.bound("default/p")
     see_queues(replica)

@@ -48,6 +48,7 @@ from scheduler.engine.questions.measures import (
     Devices,
     Fragments,
     Holds,
+    Instances,
     OccupiedNodes,
     Stranded,
     Totals,
@@ -252,7 +253,7 @@ def list_questions(engine: Engine, rng: random.Random) -> list[Question[Any]]:
     found: list[Question[Any]] = [
         TypicalPods(()), FiguresBy(typical), JudgedNodes(), EmptyNodes(()), SharesOf(nodes[:-1]), DevicesOn(nodes[:-1]),
         GroupOfPods(),
-        Departures(), Totals(), Devices(), Holds(), Stranded(), Fragments(demand), ChangedNodes(("cpu", "memory")), UseByNode(),
+        Departures(), Totals(), Devices(), Holds(), Instances(), Stranded(), Fragments(demand), ChangedNodes(("cpu", "memory")), UseByNode(),
         OccupiedNodes(), KnownNode(node), KnownNodes(), NodeCounts(), CardDrivers(), SharedGpus("nvidia.com/gpu"), SpaceQuotaStates(), SpaceQuotaExcess(pod), KnownPod(uid), KnownPods(), PodVersion(uid),
         MissingKeys("Pod", uids[::2], names.SCHEDULER), NominatedNode(uid), GovernedPods(), MistakesOfWaiting(), MistakesOfGroups(), PodsByGroup(),
         SuitedNodes(pod), KnownClaim(("default", "none")), KnownVolume("none"), MovedDrivers(node),

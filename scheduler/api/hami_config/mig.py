@@ -6,11 +6,14 @@ import re
 from typing import Any
 
 from scheduler.api import values
+from scheduler.api.cards import SLOTS_MAX, TEMPLATES_MAX
 from scheduler.api.hami_config import fields
 from scheduler.api.hami_config.fields import Field
 from scheduler.api.hami_config.sections import Geometries, Instances, Profiles
 from scheduler.errors import BadInput
 
+# No card has instances of more sizes, and what follows from them is computed for each size.
+_SIZES_MAX = 16
 # As HAMi checks it: something of two characters or more that ends in g, a dot, and the rest.
 _PROFILE = re.compile(r"[^.]+g\..*", re.DOTALL)
 _INSTANCES = {
@@ -57,14 +60,22 @@ def _check_profile(profile: str, where: str) -> str:
 
 def _read_geometries(raw: Any, where: str) -> Geometries:
     given = fields.require(raw, where, "models", "allowedGeometries")
-    return Geometries(
-        _read_some(given["models"], f"{where}.models"),
-        fields.read_list(
-            given["allowedGeometries"],
-            f"{where}.allowedGeometries",
-            lambda one, at: fields.read_list(one, at, _read_instances),
-        ),
-    )
+    at = f"{where}.allowedGeometries"
+    found = fields.read_list(given["allowedGeometries"], at, _read_geometry)
+    sizes = {one.mib for geometry in found for one in geometry}
+    if len(found) > TEMPLATES_MAX or len(sizes) > _SIZES_MAX:
+        problem = (
+            f"at most {TEMPLATES_MAX} geometries and {_SIZES_MAX} sizes are allowed for a model"
+        )
+        raise BadInput(at, f"has {len(found)} geometries with {len(sizes)} sizes; {problem}")
+    return Geometries(_read_some(given["models"], f"{where}.models"), found)
+
+
+def _read_geometry(raw: Any, where: str) -> tuple[Instances, ...]:
+    found = fields.read_list(raw, where, _read_instances)
+    if (number := sum(one.number for one in found)) > SLOTS_MAX:
+        raise BadInput(where, f"has {number} instances; at most {SLOTS_MAX} are allowed on a GPU")
+    return found
 
 
 def _read_instances(raw: Any, where: str) -> Instances:

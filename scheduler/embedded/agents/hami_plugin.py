@@ -196,13 +196,17 @@ class Plugin:
     ) -> dict[str, str]:
         """Make the MIG instances of one container; return the annotation that says so, if there are any."""
         hardware = cards.read_hardware(await self._client.get(f"/api/v1/nodes/{node}"))
-        cut = {card.id for card in hardware.cards if card.mode == "mig"} if hardware else set()
+        cut = {card.id: card for card in hardware.cards if card.mode == "mig"} if hardware else {}
         if not cut:
             return {}
         listed = await self._client.get("/api/v1/pods", {"fieldSelector": f"spec.nodeName={node}"})
         self.mig.drop_instances(node, {one["metadata"]["uid"] for one in listed["items"]})
-        mine = [share.uuid for share in shares if share.uuid in cut]
+        named = [share.uuid for share in shares if share.uuid.partition("[")[0] in cut]
+        # Plugins up to 2.9 report no profiles, and cut by templates.
+        old = [uuid for uuid in named if not cut[uuid.partition("[")[0]].migProfiles]
+        mine = [uuid for uuid in named if uuid not in old]
         try:
+            self.mig.take_instances(node, pod["metadata"]["uid"], old)
             text = self.mig.make_instances(node, pod, slot, mine)
         except mig.PlaceTakenError as error:
             raise AllocateError(str(error)) from error

@@ -2,6 +2,9 @@
 
 Source: Project-HAMi/HAMi v2.10 ``nvinternal/plugin/migmgr.go``. An instance goes with its pod. A place on which another
 instance stands is an error of whoever reserved it, and Allocate fails.
+
+Plugins up to v2.9 (``nvinternal/plugin/util.go``) cut a card by the template that the first pod names. The real one would
+hand an instance out twice, and end when it cuts a card in use anew; here Allocate fails.
 """
 
 import json
@@ -29,17 +32,46 @@ class Instance(NamedTuple):
     size: int
 
 
+class Taken(NamedTuple):
+    """An instance of a card that is cut by a template."""
+
+    pod: str
+    card: str
+    template: int
+    place: int
+
+
 class MigCards:
-    """The instances on the cards of all nodes that this process plays."""
+    """The instances on the cards of all nodes that this process plays; ``taken`` those of templates."""
 
     def __init__(self) -> None:
         self.instances: dict[str, list[Instance]] = {}
+        self.taken: dict[str, list[Taken]] = {}
         self._made = 0
 
     def drop_instances(self, node: str, living: Collection[str]) -> None:
         """Remove the instances of pods that are gone from a node; ``living`` are the UIDs of its pods."""
         kept = [one for one in self.instances.get(node, ()) if one.pod in living]
         self.instances[node] = kept
+        self.taken[node] = [one for one in self.taken.get(node, ()) if one.pod in living]
+
+    def take_instances(self, node: str, pod: str, names: Collection[str]) -> None:
+        """Give instances to a pod, each named ``UUID[template-place]``; ``pod`` is its UID.
+
+        Raises:
+            PlaceTakenError: an instance is in use, or its card is cut by another template.
+            ValueError: a name is none of an instance.
+        """
+        there = self.taken.setdefault(node, [])
+        for name in names:
+            card, _, numbers = name.partition("[")
+            template, _, place = numbers.removesuffix("]").partition("-")
+            taken = Taken(pod, card, int(template), int(place))
+            for other in there:
+                is_other = other.template != taken.template or other.place == taken.place
+                if other.card == card and is_other:
+                    raise PlaceTakenError(f"{taken} cannot be beside {other}")
+            there.append(taken)
 
     def make_instances(self, node: str, pod: Json, container: int, cards: Collection[str]) -> str:
         """Make the instances that are reserved for one container; return the annotation with their identities.

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from scheduler.api.cards import list_uses
 from scheduler.api.door.events import DemandRecalled
 from scheduler.engine.answers.inside import Inside
 from scheduler.engine.questions import measures as ask
@@ -68,6 +69,28 @@ def copy_holds(inside: Inside, _: ask.Holds) -> ask.HoldColumns:
         np.repeat(rows, n)[of_cards],
         holds[of_cards][:, : c.HOLD_PART],
     )
+
+
+def list_instances(inside: Inside, _: ask.Instances) -> Sequence[ask.CutInstance]:
+    """The parts of cards that pods have."""
+    cluster = inside.cluster
+    if not cluster.cards.has_parts:
+        return ()
+    pods = cluster.ledger.pods.columns
+    rows = np.flatnonzero(pods.node >= 0)
+    first, n = pods.held[:, rows]
+    of_parts = pods.holds[all_cards.list_run_rows(first, n), c.HOLD_PART] != c.NO_PART
+    cutting = set(np.repeat(rows, n)[of_parts].tolist())
+    found: list[ask.CutInstance] = []
+    for pod in cluster.pods.values() if cutting else ():
+        if pod.row not in cutting:
+            continue
+        there = cluster.registers.list_all_cards(pod.uid, cluster.nodes.find_row(pod.node))
+        for use in list_uses(pod.claim):
+            d = there.get(use.uuid, -1)
+            if use.identity and use.place and cluster.cards.find_part(d, use.place) != c.NO_PART:
+                found.append(ask.CutInstance(d, use.place, use.identity))
+    return sorted(found)
 
 
 def measure_stranded(inside: Inside, _: ask.Stranded) -> Steps[ask.StrandedFigures]:

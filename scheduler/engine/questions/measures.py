@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from scheduler.api.cards import Identity, Place
 from scheduler.api.door.events import DemandRecalled
 from scheduler.engine.questions.contract import Fact, Question, Readings, Steps
 from scheduler.measure.cards import Cards
@@ -71,6 +72,18 @@ class HoldColumns(NamedTuple):
 
 class Holds(Question[HoldColumns], frozen=True):
     """What every pod holds on cards. About two milliseconds for forty thousand pods."""
+
+
+class CutInstance(NamedTuple):
+    """A part of a card that a pod has, and that the plugin has made; ``card`` is the row among those of ``DeviceColumns``."""
+
+    card: int
+    place: Place
+    identity: Identity
+
+
+class Instances(Question[Sequence[CutInstance]], frozen=True):
+    """The parts of cards that pods have, by card and place. Where no card can be cut, nothing is looked at."""
 
 
 class StrandedFigures(NamedTuple):

@@ -271,7 +271,7 @@ def write_pick(
         part_figures[p, card_parts.PART_MIB],
         part_figures[p, card_parts.PART_CORES],
     )
-    s.cut[d - s.first[c.FIRST_CARD]] |= part_figures[p, card_parts.PART_SLOTS]
+    s.cut[d - s.first[c.FIRST_CARD]] |= part_figures[p, card_parts.PART_BITS]
 
 
 @kernel
@@ -297,7 +297,7 @@ def suffices(world: World, ask: c.Ask, row: int, picks: Ints2) -> bool:
             return False
         if told == c.NO_PART:
             pick_card(cards, ask, slot, d, p, s)
-        elif cards.carvings.parts[told, card_parts.PART_SLOTS] & s.cut[d - start] != 0:
+        elif cards.carvings.parts[told, card_parts.PART_CLASH] & s.cut[d - start] != 0:
             return False
         else:
             write_pick(cards, ask, slot, (d, told), p, s)

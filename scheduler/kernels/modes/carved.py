@@ -78,7 +78,7 @@ def find_loss(
 @part
 def _find_worth(cards: c.Cards, d: int, mib: int) -> int:
     """Return what the smallest part of a card with so many MiB is worth; who needs it may get a larger one."""
-    smallest = carving.find_part(cards, d, mib, 0)
+    smallest = carving.find_smallest_part(cards, d, mib, 0)
     return (
         int(cards.carvings.parts[smallest, card_parts.PART_MILLI]) if smallest != c.NO_PART else 0
     )
@@ -101,29 +101,30 @@ def find_best_part(
 ) -> tuple[int, float, int]:
     """Find the part of a card with so many MiB by which ``keel`` loses least, the first of equals.
 
-    It is one of the smallest profile that has a place beside the slots ``cut``. What is chosen is the place.
+    It is one of the smallest profile that has a place beside the bits ``cut``. What is chosen is the place.
 
     Returns:
         The part, ``NO_PART`` for none; what is lost; and the milli-GPU that the card can give no more.
     """
     carvings = cards.carvings
     best, least, taken = c.NO_PART, 0.0, 0
-    first = carving.find_part(cards, d, mib, cut)
-    if first == c.NO_PART:
+    smallest = carving.find_smallest_part(cards, d, mib, cut)
+    if smallest == c.NO_PART:
         return best, least, taken
     worth, room = _find_worth(cards, d, mib), carving.get_room(cards, d, cut)
     v = cards.carving[d]
     end = carvings.run[card_parts.RUN_FIRST, v] + carvings.run[card_parts.RUN_COUNT, v]
-    for p in range(first, end):
-        if not _are_of_one_profile(carvings, p, first):
-            break
-        slots = carvings.parts[p, card_parts.PART_SLOTS]
-        if slots & cut != 0:
+    for p in range(smallest, end):
+        # Each template may have parts of the profile.
+        if not _are_of_one_profile(carvings, p, smallest):
             continue
-        cost = _compute_loss(cards, demand, d, cut, cut | slots, worth)
+        if carvings.parts[p, card_parts.PART_CLASH] & cut != 0:
+            continue
+        after = cut | carvings.parts[p, card_parts.PART_BITS]
+        cost = _compute_loss(cards, demand, d, cut, after, worth)
         if best == c.NO_PART or cost < least:
             best, least = int(p), cost
-            taken = room - carving.get_room(cards, d, cut | slots)
+            taken = room - carving.get_room(cards, d, after)
     return best, least, taken
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from prometheus_client import Metric
 
 from scheduler.api.metrics_settings import HamiMetrics, MetricsConfig
-from scheduler.engine.questions.measures import DeviceColumns, HoldColumns
+from scheduler.engine.questions.measures import CutInstance, DeviceColumns, HoldColumns
 from scheduler.engine.questions.space_quotas import LimitState, SpaceQuotaState
 from scheduler.kube.report.metrics import hami_catalogue as catalogue
 from scheduler.kube.report.metrics import text
@@ -125,7 +125,12 @@ class HamiLines:
             limits = [((space, name, zone), one.hard) for space, name, one in lines]
             yield catalogue.QUOTA_LIMIT.make_metric(limits)
 
-    def write_parts(self, copies: DeviceColumns, holds: HoldColumns | None) -> Iterator[bytes]:
+    def write_parts(
+        self,
+        copies: DeviceColumns,
+        holds: HoldColumns | None,
+        instances: Sequence[CutInstance] = (),
+    ) -> Iterator[bytes]:
         """Yield all lines, one metric at a time."""
         with self._lock:
             cards = self._get_cards(copies)
@@ -133,6 +138,10 @@ class HamiLines:
         used = copies.cards[1][:, cards.rows]
         for name in self._names:
             yield from _write_cards(name, cards, ends[name], used)
+            labels = _label_instances(name, cards, instances)
+            yield text.write_gauge(
+                catalogue.MIG_INSTANCE[name], labels, np.ones(len(labels), np.int64)
+            )
         if holds is not None:
             yield from self._write_pods(cards, holds)
 
@@ -229,6 +238,29 @@ def _write_cards(name: int, cards: _Cards, ends: list[str], used: c.Ints) -> Ite
     )
     ends = [ends[i] for i in has.tolist()]
     yield text.write_gauge_in_parts(family, begins, kind.tolist(), ends, ratio)
+
+
+def _label_instances(name: int, cards: _Cards, instances: Sequence[CutInstance]) -> list[str]:
+    """Return the labels of instances, under the present names (0) or the old ones (1)."""
+    places = {d: i for i, d in enumerate(cards.rows.tolist())} if instances else {}
+    labels = []
+    for one in instances:
+        at = places.get(one.card)
+        if at is None:
+            continue
+        index, uuid, node = cards.kinds[cards.kind[at]].position, cards.uuids[at], cards.nodes[at]
+        profile, known = text.escape_label(one.place.profile), one.identity
+        if name:
+            labels.append(
+                f'{{deviceidx="{index}",deviceuuid="{uuid}",migname="{profile}-{known.gpu_instance}",nodeid="{node}",{_END}'
+            )
+            continue
+        labels.append(
+            f'{{compute_instance_id="{known.compute_instance}",device_index="{index}",device_uuid="{uuid}",'
+            f'gpu_instance_id="{known.gpu_instance}",mig_uuid="{text.escape_label(known.uuid)}",node="{node}",'
+            f'placement_size="{one.place.size}",placement_start="{one.place.start}",profile="{profile}",{_END}'
+        )
+    return labels
 
 
 def _label_holds(cards: _Cards, pods: Sequence[PodRecord], card: Sequence[int]) -> list[str]:

@@ -99,6 +99,24 @@ POD_CORES = _name(
     _POD,
     _OLD_POD,
 )
+MIG_INSTANCE = _name(
+    "hami_node_gpu_mig_instance_info",
+    "nodeGPUMigInstance",
+    "Always 1; the labels name a MIG instance of a pod, and where it is on its card",
+    (
+        "compute_instance_id",
+        "device_index",
+        "device_uuid",
+        "gpu_instance_id",
+        "mig_uuid",
+        "node",
+        "placement_size",
+        "placement_start",
+        "profile",
+        "zone",
+    ),
+    ("deviceidx", "deviceuuid", "migname", "nodeid", "zone"),
+)
 QUOTA_USED = _name(
     "hami_resource_quota_used",
     "QuotaUsed",
