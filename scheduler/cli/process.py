@@ -14,6 +14,14 @@ import typer
 
 LogLevel = Literal["debug", "info", "warning", "error"]
 LogLevelOption = Annotated[LogLevel, typer.Option(help="The lowest level that is logged.")]
+LeaseNamespace = Annotated[
+    str, typer.Option(help="Namespace of the leader-election Lease; empty: no leader election.")
+]
+Host = Annotated[str, typer.Option(help="Address of probes and metrics.")]
+Port = Annotated[
+    int,
+    typer.Option(min=0, max=65535, help="Port of probes and metrics; 0 takes a free one."),
+]
 
 
 def make_identity() -> str:

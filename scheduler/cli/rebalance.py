@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
 import uvloop
 
 from scheduler import ending
@@ -19,14 +16,9 @@ def rebalance(
     kubeconfig: options.Kubeconfig = None,
     context: options.Context = None,
     config_file: options.ConfigFile = None,
-    lease_namespace: Annotated[
-        str, typer.Option(help="Namespace of the leader-election Lease; empty: no leader election.")
-    ] = "",
-    host: Annotated[str, typer.Option(help="Address of probes and metrics.")] = "127.0.0.1",
-    port: Annotated[
-        int,
-        typer.Option(min=0, max=65535, help="Port of probes and metrics; 0 takes a free one."),
-    ] = 8081,
+    lease_namespace: process.LeaseNamespace = "",
+    host: process.Host = "127.0.0.1",
+    port: process.Port = 8081,
     log_level: process.LogLevelOption = "info",
 ) -> None:
     """Move running pods as RebalancePolicies say, until SIGTERM.

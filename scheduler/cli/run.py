@@ -25,9 +25,7 @@ def run(
     kubeconfig: options.Kubeconfig = None,
     context: options.Context = None,
     config_file: options.ConfigFile = None,
-    lease_namespace: Annotated[
-        str, typer.Option(help="Namespace of the leader-election Lease; empty: no leader election.")
-    ] = "",
+    lease_namespace: process.LeaseNamespace = "",
     lease_name: Annotated[
         str,
         typer.Option(help="Name of the Lease; kube-scheduler if Evenkeel replaces kube-scheduler."),
@@ -38,11 +36,8 @@ def run(
             min=5, max=60, help="Seconds until another replica takes over from a dead one."
         ),
     ] = 15,
-    host: Annotated[str, typer.Option(help="Address of probes and metrics.")] = "127.0.0.1",
-    port: Annotated[
-        int,
-        typer.Option(min=0, max=65535, help="Port of probes and metrics; 0 takes a free one."),
-    ] = 8080,
+    host: process.Host = "127.0.0.1",
+    port: process.Port = 8080,
     log_level: process.LogLevelOption = "info",
     record: Annotated[
         Path | None,

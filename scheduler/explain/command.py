@@ -8,19 +8,16 @@ from typing import Any, TextIO
 
 from scheduler.config import Config
 from scheduler.engine.questions.explaining import ExplainNode
-from scheduler.errors import BadInput, make_visible
+from scheduler.errors import BadInput
 from scheduler.explain import asked, finding, groups, near, pods, quota
 from scheduler.explain.scene import Scene
 from scheduler.progress import Tell
 from scheduler.simulate import gaps
-from scheduler.simulate.changes.what_if import Changes
-from scheduler.simulate.reading.gathering import CLUSTER, Live, gather_objects
+from scheduler.simulate.gathered import list_complaints, prepare_gathered
+from scheduler.simulate.reading.gathering import Live, gather_objects
 from scheduler.simulate.reading.kinds import ObjectKey
-from scheduler.simulate.situation import prepare
 
 Json = dict[str, Any]
-OK, MISTAKES = 0, 3
-_TOLD_MAX = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,27 +58,14 @@ def explain(request: Request, live: Live | None, stdin: TextIO, tell: Tell) -> E
     command = f"explain {request.what} {request.name}"
     gathered = gather_objects(request.files, live or Live(), stdin, tell, command=command)
     tell("filling the engine")
-    situation = prepare(
-        gathered.objects,
-        Changes(),
-        strict=False,
-        unlisted=live.unlisted if live else None,
-        remarks=gathered.remarks,
-    )
+    situation = prepare_gathered(gathered, live.unlisted if live else None)
     scene = Scene(situation, request.config, is_live=live is not None)
     wanted = asked.read_key(request.what, request.name, request.namespace)
     tell(f"explaining {wanted.name}")
     explainers = {asked.NODE: _explain_node, asked.GROUP: groups.explain_group}
     printed = explainers.get(wanted.kind, _explain_pod)(wanted, scene)
-    problems = list(situation.inventory.mistakes.values())
-    said = [make_visible(gathered.origins[one.position].prefix(str(one))) for one in problems]
-    more = len(said) - _TOLD_MAX
-    complaints = [*said[:_TOLD_MAX], *([f"and {more} more"] if more > 0 else [])]
-    complaints += [
-        f"warning: {text}" for text in gaps.report_unlisted_kinds(situation.unlisted or {})
-    ]
-    mine = any(gathered.origins[one.position].file != CLUSTER for one in problems)
-    return ExplainAnswer(printed, complaints, MISTAKES if mine else OK)
+    complaints = list_complaints(gathered, situation)
+    return ExplainAnswer(printed, complaints.texts, complaints.code)
 
 
 def _explain_pod(wanted: ObjectKey, scene: Scene) -> Json:

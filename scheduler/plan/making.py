@@ -15,20 +15,18 @@ from scheduler.engine.engine import Engine
 from scheduler.engine.questions.defrag import PlanOfMoves
 from scheduler.engine.questions.pods import KnownPods
 from scheduler.engine.questions.waiting import WaitOf
-from scheduler.errors import BadInput, make_visible
+from scheduler.errors import BadInput
 from scheduler.plan import rows
 from scheduler.plan.owners import Owners, read_owners
 from scheduler.progress import Tell
-from scheduler.simulate import gaps, queues, stalling
-from scheduler.simulate.changes.what_if import Changes
-from scheduler.simulate.reading.gathering import CLUSTER, Gathered
+from scheduler.simulate import queues, stalling
+from scheduler.simulate.gathered import list_complaints, prepare_gathered
+from scheduler.simulate.reading.gathering import Gathered
 from scheduler.simulate.reading.inventory import Inventory
-from scheduler.simulate.situation import Situation, find_time, make_engine, prepare
+from scheduler.simulate.situation import Situation, find_time, make_engine
 from scheduler.state.pods import PodRecord
 
 Json = dict[str, Any]
-OK, MISTAKES = 0, 3
-_TOLD_MAX = 20
 
 
 class Limits(NamedTuple):
@@ -102,9 +100,7 @@ def make_plan(
         BadInput: the pod that the plan is for does not wait for room.
     """
     tell("filling the engine")
-    situation = prepare(
-        gathered.objects, Changes(), strict=False, unlisted=unlisted, remarks=gathered.remarks
-    )
+    situation = prepare_gathered(gathered, unlisted)
     inventory = situation.inventory
     now = max(find_time(inventory), wish.now or 0.0)
     # The state of a cluster says who makes its pods again; pods that only workloads would make are none of it.
@@ -128,15 +124,8 @@ def make_plan(
     plan = engine.ask(PlanOfMoves(terms))
     pods = engine.ask(KnownPods())
     printed = rows.write_plan(plan, pods, owners, wish.only_for)
-    problems = list(inventory.mistakes.values())
-    said = [make_visible(gathered.origins[one.position].prefix(str(one))) for one in problems]
-    more = len(said) - _TOLD_MAX
-    complaints = [*said[:_TOLD_MAX], *([f"and {more} more"] if more > 0 else [])]
-    complaints += [
-        f"warning: {text}" for text in gaps.report_unlisted_kinds(situation.unlisted or {})
-    ]
-    mine = any(gathered.origins[one.position].file != CLUSTER for one in problems)
-    return PlanAnswer(printed, complaints, MISTAKES if mine else OK, plan, pods, owners)
+    complaints = list_complaints(gathered, situation)
+    return PlanAnswer(printed, complaints.texts, complaints.code, plan, pods, owners)
 
 
 def _decide(engine: Engine, situation: Situation, config: Config, at: float) -> None:

@@ -7,20 +7,16 @@ from dataclasses import dataclass
 from typing import Any, Literal, TextIO
 
 from scheduler.config import Config
-from scheduler.errors import BadInput, make_visible
+from scheduler.errors import BadInput
 from scheduler.progress import Tell
 from scheduler.queues import kai_rows, kai_whys, rows, whys
 from scheduler.queues.scene import Scene
-from scheduler.simulate import gaps
-from scheduler.simulate.changes.what_if import Changes
+from scheduler.simulate.gathered import list_complaints, prepare_gathered
 from scheduler.simulate.kai_rows import list_queues
-from scheduler.simulate.reading.gathering import CLUSTER, Live, gather_objects
-from scheduler.simulate.situation import prepare
+from scheduler.simulate.reading.gathering import Live, gather_objects
 
 Json = dict[str, Any]
 What = Literal["list", "tree", "show", "why"]
-OK, MISTAKES = 0, 3
-_TOLD_MAX = 20
 _NAMED = {
     "show": "the name of a queue or a cohort",
     "why": "NAMESPACE/NAME of a Workload, or of a pod or PodGroup in a queue of KAI's",
@@ -79,28 +75,15 @@ def answer(request: Request, live: Live | None, stdin: TextIO, tell: Tell) -> Qu
         request.files, live or Live(), stdin, tell, baseline=request.baseline, command=command
     )
     tell("filling the engine")
-    situation = prepare(
-        gathered.objects,
-        Changes(),
-        strict=False,
-        unlisted=live.unlisted if live else None,
-        remarks=gathered.remarks,
-    )
+    situation = prepare_gathered(gathered, live.unlisted if live else None)
     scene = Scene(situation, request.config, is_live=live is not None)
     if request.decide:
         tell("giving quota")
         scene.decide()
     tell("looking at queues")
     printed = _find(request, scene)
-    problems = list(situation.inventory.mistakes.values())
-    said = [make_visible(gathered.origins[one.position].prefix(str(one))) for one in problems]
-    more = len(said) - _TOLD_MAX
-    complaints = [*said[:_TOLD_MAX], *([f"and {more} more"] if more > 0 else [])]
-    complaints += [
-        f"warning: {text}" for text in gaps.report_unlisted_kinds(situation.unlisted or {})
-    ]
-    mine = any(gathered.origins[one.position].file != CLUSTER for one in problems)
-    return QueueAnswer({"what": request.what, **printed}, complaints, MISTAKES if mine else OK)
+    complaints = list_complaints(gathered, situation)
+    return QueueAnswer({"what": request.what, **printed}, complaints.texts, complaints.code)
 
 
 def _find(request: Request, scene: Scene) -> Json:
