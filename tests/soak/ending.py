@@ -69,7 +69,9 @@ async def _find_room(server: Server, watch: Watch, config: Path) -> list[str]:
     """Pods that wait although a scheduler that begins anew would place them."""
     waiting = {_name(one) for one in watch.list_waiting()}
     command = [sys.executable, "-m", "scheduler", "simulate", "-o", "json", "--config", str(config)]
-    command += ["--kubeconfig", str(server.kubeconfig)]
+    # An admin asks, who may read all kinds.
+    assert server.plane is not None
+    command += ["--kubeconfig", str(server.plane.kubeconfig())]
     done = await asyncio.to_thread(
         subprocess.run, command, capture_output=True, text=True, check=False
     )

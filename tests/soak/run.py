@@ -87,7 +87,7 @@ class Soak:
         self._replicas = Replicas(server, self._rng, ["--config", str(self._config)])
         seconds = plan.trouble_seconds * 10
         self._troubles = Troubles(self._client, self._rng, self._fleet, self._agents, seconds)
-        self._demand = Demand(self._rng, self._fleet.resources, min(120.0, plan.seconds))
+        self._demand = Demand(self._rng, self._fleet.resources, min(60.0, plan.seconds))
         self._serial = 0
         self._refused = Counter[str]()
 
