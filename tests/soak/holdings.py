@@ -16,6 +16,8 @@ NVIDIA = "hami.io/vgpu-devices-allocated"
 MIG = "hami.io/vgpu-mig-allocations"
 BIND_PHASE = "hami.io/bind-phase"
 NEURON = "hami.io/aws-neuron-devices-allocated"
+# A register that nobody can read.
+GARBLED = "[{"
 LOCKS = ("hami.io/mutex.lock", "cambricon.com/dsmlu.lock")
 
 
@@ -51,8 +53,10 @@ class Place(NamedTuple):
 
 
 def read_register(node: Json) -> dict[str, Device]:
-    """The cards that NVIDIA's plugin has registered: as JSON, or as text of seven or nine fields."""
+    """The cards that NVIDIA's plugin has registered: as JSON, or as text of seven or nine fields; none that nobody can read."""
     text = ((node["metadata"].get("annotations") or {}).get(REGISTER) or "").strip()
+    if text == GARBLED:
+        return {}
     if text.startswith("["):
         return {one["id"]: _read_card(one) for one in json.loads(text)}
     found = {}

@@ -92,8 +92,15 @@ class Soak:
         self._refused = Counter[str]()
 
     async def run(self) -> Report:
-        """The whole run."""
-        following = asyncio.create_task(self._watch.follow())
+        """The whole run; it ends early if the watch does."""
+        async with asyncio.TaskGroup() as group:
+            following = group.create_task(self._watch.follow())
+            try:
+                return await self._run()
+            finally:
+                following.cancel()
+
+    async def _run(self) -> Report:
         began = time.monotonic()
         try:
             await self._begin()
@@ -107,9 +114,6 @@ class Soak:
         finally:
             await self._replicas.stop()
             await self._agents.stop_all()
-            following.cancel()
-            with suppress(asyncio.CancelledError):
-                await following
             await self._client.close()
         return Report(figures, wrongs)
 

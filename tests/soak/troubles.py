@@ -18,7 +18,7 @@ from tests.operator.left_by_hami import CHART, MAP, MAPS, QUOTAS
 from tests.operator.manifests import pod
 from tests.soak.agents import NodeAgents
 from tests.soak.fleet import Fleet
-from tests.soak.holdings import LOCKS, REGISTER
+from tests.soak.holdings import GARBLED, LOCKS, REGISTER
 
 Json = dict[str, Any]
 _QUOTA = "devices"
@@ -113,7 +113,7 @@ class Troubles:
         await self._annotate(node, dict.fromkeys(mine))
         await self._last()
         if REGISTER in mine and self._rng.random() < 0.3:
-            await self._annotate(node, {REGISTER: "[{"})
+            await self._annotate(node, {REGISTER: GARBLED})
             await self._last()
         await self._annotate(node, mine)
 
