@@ -20,7 +20,7 @@ Json = dict[str, Any]
 _PODS = "/api/v1/namespaces/default/pods"
 _DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
 # Pods that a silent plugin kept from their turn wait for a minute or two before they try again.
-CALM_SECONDS, _QUIET_SECONDS = 240.0, 12.0
+CALM_SECONDS, _QUIET_SECONDS, _KNOCK_SECONDS = 240.0, 12.0, 120.0
 
 
 async def become_calm(watch: Watch) -> None:
@@ -87,20 +87,18 @@ async def _find_room(server: Server, watch: Watch, config: Path) -> list[str]:
 async def _find_locks(client: Client, watch: Watch) -> list[str]:
     """Locks that are left: of pods that are there none, and those of pods that are gone go when the next pod comes."""
     there = {_name(one) for one in watch.pods.values()}
-    locked = watch.list_locked()
-    held = {
+    held = [
         f"{node} has the lock {text} of a pod that is there"
-        for node, locks in locked.items()
+        for node, locks in watch.list_locked().items()
         for text in locks.values()
         if text.rpartition(",")[2] in there
-    }
+    ]
     await _delete_all(client, watch)
-    knocking = {f"knock-{node}": node for node in locked}
-    for name, node in knocking.items():
+    for node in watch.list_locked():
         limits = {"nvidia.com/gpu": 1, "nvidia.com/gpumem": 100}
-        made = pod(name, limits=limits, nodeSelector={"kubernetes.io/hostname": node})
-        await client.post(_PODS, made)
-    gives_up_at = time.monotonic() + CALM_SECONDS
+        place = {"kubernetes.io/hostname": node}
+        await client.post(_PODS, pod(f"knock-{node}", limits=limits, nodeSelector=place))
+    gives_up_at = time.monotonic() + _KNOCK_SECONDS
     while watch.list_locked() and time.monotonic() < gives_up_at:
         await asyncio.sleep(0.5)
     left = watch.list_locked()

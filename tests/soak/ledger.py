@@ -82,7 +82,7 @@ class Ledger:
         entry = Entry(
             f"{meta['namespace']}/{meta['name']}",
             node,
-            tuple(read_uses(pod)),
+            tuple(use for use in read_uses(pod) if not (use.is_init and _is_initialized(pod))),
             tuple(read_places(pod)),
             audit.requests(pod["spec"]) + Counter(pods=1),
         )
@@ -200,6 +200,12 @@ class Ledger:
                     other = taken.setdefault((place.device, slot), entry.name)
                     if other != entry.name:
                         yield f"{other} and {entry.name} are on slot {slot} of {place.device} on {node}"
+
+
+def _is_initialized(pod: Json) -> bool:
+    """Whether the containers that run before the others are done: they hold nothing any more, as HAMi's scheduler counts."""
+    conditions = pod["status"].get("conditions") or ()
+    return any(one["type"] == "Initialized" and one["status"] == "True" for one in conditions)
 
 
 def find_peak(uses: tuple[Use, ...], device: str) -> tuple[int, int, int]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import random
 import shutil
+import sys
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
@@ -94,11 +96,24 @@ class Soak:
     async def run(self) -> Report:
         """The whole run; it ends early if the watch does."""
         async with asyncio.TaskGroup() as group:
-            following = group.create_task(self._watch.follow())
+            beside = [
+                group.create_task(work) for work in (self._watch.follow(), self._tell_progress())
+            ]
             try:
                 return await self._run()
             finally:
-                following.cancel()
+                for task in beside:
+                    task.cancel()
+
+    async def _tell_progress(self) -> None:
+        """Once a minute, on standard error: how far it is, and what was wrong meanwhile."""
+        told = 0
+        while True:
+            await asyncio.sleep(60.0)
+            wrongs = [*self._watch.ledger.wrongs, *self._watch.refused, *self._replicas.wrongs]
+            counts = json.dumps(dict(self._watch.counts + self._replicas.counts))
+            print(f"{counts} and {len(wrongs)} wrong", *wrongs[told:], sep="\n", file=sys.stderr)
+            told = len(wrongs)
 
     async def _run(self) -> Report:
         began = time.monotonic()

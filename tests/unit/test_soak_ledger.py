@@ -85,6 +85,15 @@ def test_containers_of_one_pod_are_added_and_those_that_run_before_are_not() -> 
     assert _find(_make_ledger(), first) == ""
 
 
+def test_a_container_that_runs_before_the_others_holds_nothing_once_it_is_done() -> None:
+    first = _hold("first", _use(0, 8000, 100), _use(0, 4000, 0))
+    first["spec"]["initContainers"] = [first["spec"]["containers"].pop()]
+    second = _hold("second", _use(0, 9000, 10))
+    assert "one pod's own" in _find(_make_ledger(), first, second)
+    first["status"]["conditions"] = [{"type": "Initialized", "status": "True"}]
+    assert _find(_make_ledger(), first, second) == ""
+
+
 def _cut(name: str, profile: str, start: int, size: int) -> Json:
     mib, cores, *_ = A100[profile]
     one = {"gpuUUID": "GPU-cut-0-0", "profile": profile, "placement": {"start": start, "size": size}}  # fmt: skip
