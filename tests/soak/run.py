@@ -107,13 +107,17 @@ class Soak:
 
     async def _tell_progress(self) -> None:
         """Once a minute, on standard error: how far it is, and what was wrong meanwhile."""
-        told = 0
+        told: set[str] = set()
         while True:
             await asyncio.sleep(60.0)
-            wrongs = [*self._watch.ledger.wrongs, *self._watch.refused, *self._replicas.wrongs]
+            found = self._list_wrongs()
             counts = json.dumps(dict(self._watch.counts + self._replicas.counts))
-            print(f"{counts} and {len(wrongs)} wrong", *wrongs[told:], sep="\n", file=sys.stderr)
-            told = len(wrongs)
+            new = [one for one in found if one not in told]
+            print(f"{counts}, wrong: {len(found)}", *new, sep="\n", file=sys.stderr)
+            told.update(found)
+
+    def _list_wrongs(self) -> list[str]:
+        return [*self._watch.ledger.wrongs, *self._watch.refused, *self._replicas.wrongs]
 
     async def _run(self) -> Report:
         began = time.monotonic()
@@ -206,7 +210,7 @@ class Soak:
         wrongs = await ending.check(self._server, self._client, self._watch, self._config)
         self._replicas.check()
         self._replicas.check_logs()
-        return [*self._watch.ledger.wrongs, *self._watch.refused, *wrongs, *self._replicas.wrongs]
+        return [*self._list_wrongs(), *wrongs]
 
     async def _measure(self, seconds: float, calm_seconds: float) -> Json:
         events = Counter(one["reason"] for one in await self._list_events())
