@@ -19,7 +19,7 @@ BOUNDS := $(addprefix tests/unit/test_,kernels_place.py keel_twin.py run_twin.py
 UNCOMPILED := $(addprefix tests/unit/test_,kernels_place.py kernels_claims.py kernels_gpus.py kernels_scores.py kernels_scores_in_a_cycle.py kernels_lambda_g_examples.py board_keys.py twin_corners.py)
 COVERAGE := $(BIN)/python -m coverage
 
-.PHONY: help browser demo test soak coverage mutants programs cluster-test differential conformance check bench bench-lambda-g pictures lock image wheel chart kind-trial clean
+.PHONY: help browser demo test soak coverage mutants programs cluster-test soak-cluster differential conformance check bench bench-lambda-g pictures lock image wheel chart kind-trial clean
 
 help:  ## Show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -80,6 +80,10 @@ programs:
 # Two files at a time, for both cores; tests of one file have an API server in common.
 cluster-test: $(STAMP) programs  ## Tests against a real etcd and kube-apiserver (builds them once: Go >= 1.26, or set KUBEBUILDER_ASSETS)
 	@$(PYTEST) tests/cluster -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
+
+# An agent on each of some eighty nodes, two replicas that are killed; what is wrong is printed, and the figures as JSON.
+soak-cluster: $(STAMP) programs  ## Random things on a real control plane with every kind of device (MINUTES=30 SEED=N)
+	@$(BIN)/python -m tests.soak --minutes $(or $(MINUTES),30) $(if $(SEED),--seed $(SEED)) $(ARGS)
 
 differential: $(STAMP)  ## 10,000 random cases asked of the real kube-scheduler too (ARGS="--cases 200 --seed 7"; "kueue --cases 50": the real Kueue)
 	@$(BIN)/python -m tests.differential $(ARGS)

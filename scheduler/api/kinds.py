@@ -341,7 +341,7 @@ TABLE: tuple[Kind, ...] = (
     KAI_QUEUES,
 )
 # Of this kind only the objects are read that the settings name.
-CONFIG_MAPS = Kind(name="ConfigMap", plural="configmaps", shape=steering.ConfigMap, needed_by="HAMi's device configuration")  # fmt: skip
+CONFIG_MAPS = Kind(name="ConfigMap", plural="configmaps", shape=steering.ConfigMap, needed_by="HAMi's device configuration", lost="requests of devices are read by the defaults of HAMi's chart")  # fmt: skip
 # Kinds that no decision reads.
 LEASES = Kind(name="Lease", group="coordination.k8s.io", plural="leases")
 EVENTS = Kind(name="Event", group="events.k8s.io", plural="events")

@@ -75,11 +75,13 @@ def _report_no_nodes(inventory: Inventory) -> Iterator[str]:
 
 
 def report_unlisted_kinds(unlisted: Mapping[str, str]) -> Iterator[str]:
-    """Report what is lost with kinds that a cluster would not list."""
-    for kind, reason in unlisted.items():
+    """Report what is lost with kinds that a cluster would not list, and with objects that it would not show."""
+    for key, reason in unlisted.items():
+        kind, _, name = key.partition(" ")
+        what = f"{key} cannot be read" if name else f"objects of kind {kind} cannot be listed"
         # A missing Namespace or PriorityClass is named with the pods that need it.
         if lost := api_kinds.BY_NAME[kind].lost:
-            yield f"objects of kind {kind} cannot be listed ({reason}): {lost}"
+            yield f"{what} ({reason}): {lost}"
 
 
 def report_budgets(inventory: Inventory, rows: Iterable[Mapping[str, Any]]) -> list[str]:

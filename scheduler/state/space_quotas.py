@@ -329,12 +329,13 @@ class SpaceQuotas:
         for ask in parts:
             family = self._devices.find_family(ask.family)
             cores, mib, _ = self._measure_pools(family)
-            for figure, needed in (
-                (c.MIB, sum_rows(list_mib(ask, mib))),
-                (c.CORES, sum_rows(list_cores(ask, cores))),
-            ):
+            for figure, asked in ((c.MIB, list_mib(ask, mib)), (c.CORES, list_cores(ask, cores))):
+                # What does not depend on the card is one number for all nodes.
+                needed = np.broadcast_to(sum_rows(asked), mib.shape)
                 for kept, limit in self._list_limiting(pod, (family, figure)):
-                    beyond = (needed > limit.hard - kept.taken[limit.key]) & (mib > 0)
+                    # Less than nothing is left of a limit that was lowered; it holds nobody who asks nothing of it.
+                    left = max(0, limit.hard - kept.taken[limit.key])
+                    beyond = (needed > left) & (mib > 0)
                     if beyond.any():
                         fits &= ~beyond
                         excess = _describe(kept, limit, int(needed[beyond].min()))

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from scheduler.embedded.agents import cards, nodes
+from scheduler.embedded.agents import cards, mig, nodes
 from scheduler.embedded.agents import fleet as agents
 from scheduler.embedded.agents.hami_plugin import Knobs
 from tests.embedded.conftest import Api
@@ -347,3 +347,26 @@ async def test_many_nodes_work_side_by_side(
             await field.until("Running", name)
         # One after another would take five times the delay.
         assert loop.time() - start < 12.0
+
+
+async def test_an_instance_goes_with_its_pod_that_has_ended(
+    api: Api, unique: Callable[[str], str], eventually: Any
+) -> None:
+    """A pod that ended is still an object, and its place is free for the next pod."""
+    name = unique("gpu")
+    place = {"start": 0, "size": 4}
+    profile = {"name": "3g.20gb", "memoryMB": 19_968, "core": 43, "sliceCount": 3}
+    cut = cards.Card(id="GPU-m", mode="mig", migProfiles=({**profile, "placements": [place]},))
+    hardware = cards.Hardware(cards=(cut,))
+    await api.cluster_wide("/api/v1/nodes", nodes.add_cards(nodes.make_plain_node(name), hardware))
+    reserved = {"containerIndex": 0, "deviceIndex": 0, "gpuUUID": "GPU-m", "profile": "3g.20gb"}
+    notes = {mig.ALLOCATIONS: json.dumps([{**reserved, "placement": place}])}
+    async with agents.run(api.url, nodes={name}, token=api.token, ssl=api.context) as running:
+        field = Field(api, name, running, eventually)
+        for pod in ("first", "second"):
+            meta = {"annotations": {"evenkeel.dev/run-seconds": "0"}}
+            await api.pod(pod, containers=[container("a", 1)])
+            await api.merge(f"{api.pods}/{pod}", {"metadata": meta})
+            await field.lock(pod)
+            await field.place("GPU-m,NVIDIA,19968,43:;", pod, **notes)
+            await field.until("Succeeded", pod)

@@ -191,6 +191,18 @@ async def test_a_kind_that_is_not_served_is_said_unless_it_comes_with_evenkeel(
     )
 
 
+async def test_a_config_map_of_hami_that_is_not_there_is_said(tmp_path: Path) -> None:
+    """Every command that reads a cluster goes on without it, as the operator does."""
+    config = tmp_path / "config.yaml"
+    config.write_text("hamiConfigMap: kube-system/hami-scheduler-device\n")
+    async with embedded.start() as cluster:
+        fill(cluster)
+        result = await simulate(cluster, tmp_path, "--config", str(config))
+    assert result.exit_code == 0, result.output
+    (warning,) = json.loads(result.stdout)["warnings"]
+    assert warning.startswith("ConfigMap kube-system/hami-scheduler-device cannot be read (404")
+
+
 async def test_a_snapshot_has_what_there_is() -> None:
     async with embedded.start() as cluster:
         fill(cluster)

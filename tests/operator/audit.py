@@ -95,7 +95,7 @@ def _pod_problems(pod: Json, node: str | None) -> list[str]:
 
 
 def _resource_problems(node: Json, pods: list[Json]) -> list[str]:
-    has = {name: _number(text) for name, text in node["status"]["allocatable"].items()}
+    has = {name: read_number(text) for name, text in node["status"]["allocatable"].items()}
     asked: Counter[str] = Counter()
     for pod in pods:
         asked["pods"] += 1
@@ -122,13 +122,13 @@ def requests(spec: Json) -> Counter[str]:
         else:
             highest |= sidecars + _asked(one)
     total |= highest
-    total.update({name: _number(text) for name, text in spec.get("overhead", {}).items()})
+    total.update({name: read_number(text) for name, text in spec.get("overhead", {}).items()})
     return total
 
 
 def _asked(container: Json) -> Counter[str]:
     asked = container.get("resources", {}).get("requests", {})
-    return Counter({name: _number(text) for name, text in asked.items()})
+    return Counter({name: read_number(text) for name, text in asked.items()})
 
 
 def _card_problems(node: Json, pods: list[Json]) -> list[str]:
@@ -181,10 +181,10 @@ def _slot_problems(pod: Json, slots: list[list[tuple[str, int, int]]], there: An
         if len({uuid for uuid, *_ in slot}) != int(limits.get(GPU, 0)):
             found.append(f"{who}/{container['name']} asks {limits} and has {slot}")
         for uuid, mem, cores in slot:
-            percent = int(_number(limits.get("nvidia.com/gpumem-percentage", "100")))
+            percent = int(read_number(limits.get("nvidia.com/gpumem-percentage", "100")))
             whole = "nvidia.com/gpumem" not in limits and percent == 100
             wanted = (
-                int(_number(limits.get("nvidia.com/gpumem", "0")))
+                int(read_number(limits.get("nvidia.com/gpumem", "0")))
                 or there.get(_find_card(uuid), {}).get("devmem", 0) * percent // 100,
                 int(limits.get("nvidia.com/gpucores", 100 if whole else 0)),
             )
@@ -229,7 +229,7 @@ def _port_problems(node: Json, pods: list[Json]) -> list[str]:
     return [f"{node['metadata']['name']}: port {port}" for port, n in taken.items() if n > 1]
 
 
-def _number(text: str) -> Fraction:
+def read_number(text: str) -> Fraction:
     """A quantity of the few forms that tests write."""
     for length in (2, 1):
         if text[-length:] in _SUFFIXES:

@@ -29,7 +29,7 @@ DCU_TO_ALLOCATE, DCU_ALLOCATED = (
 SHARED = ("card-0", "card-1", "card-2")
 # Which mode a pod accepts; a cluster with both kinds of cards has it on its pods.
 NO_MIG = {"nvidia.com/vgpu-mode": "hami-core"}
-_CHART = Path(__file__).parents[1] / "data" / "hami" / "config" / "chart-2.10.yaml"
+CHART = Path(__file__).parents[1] / "data" / "hami" / "config" / "chart-2.10.yaml"
 _PROFILES = (
     {"name": "1g.10gb", "memoryMB": 9728, "core": 15, "sliceCount": 1,
      "placements": [{"start": start, "size": 1} for start in range(7)]},
@@ -159,7 +159,7 @@ def _list_cards(node: str, count: int, **more: Any) -> cards.Hardware:
 
 def _make_map(**nvidia: Any) -> Json:
     """The device configuration of HAMi's chart; a unit of DCU memory is a GiB."""
-    config = yaml.safe_load(_CHART.read_text(encoding="utf-8"))
+    config = yaml.safe_load(CHART.read_text(encoding="utf-8"))
     config["hygon"]["memoryFactor"] = 1024
     config["nvidia"] |= nvidia
     data = {"device-config.yaml": yaml.safe_dump(config)}

@@ -357,6 +357,10 @@ def test_kinds_that_a_cluster_would_not_list_are_told_where_they_matter() -> Non
         "objects of kind BalancePolicy cannot be listed (403 Forbidden): pods are placed without any policy",
         "objects of kind Job cannot be listed (403 Forbidden): their pods that do not exist yet are left out",
     ]  # fmt: skip
+    unlisted = {"ConfigMap kube-system/hami-scheduler-device": "404 NotFound"}
+    assert gaps.report_gaps(inventory, unlisted, set(), is_mode_given=False) == [
+        "ConfigMap kube-system/hami-scheduler-device cannot be read (404 NotFound): requests of devices are read by the defaults of HAMi's chart",
+    ]  # fmt: skip
     # Nodes and pods are needed, and of the others it is said where one of them is asked for.
     silent = {kind.name for kind in kinds.TABLE if not kind.lost}
     assert silent == {"Node", "Pod", "Namespace", "PriorityClass"}

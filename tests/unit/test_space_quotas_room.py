@@ -11,6 +11,7 @@ from scheduler.api import wire
 from scheduler.api.door import notes
 from scheduler.api.space_quotas import read_quota
 from scheduler.cycle.schedule import Cycle
+from scheduler.engine.allowance import Unlimited
 from scheduler.state.pods import PodRecord
 from scheduler.state.space_quotas import SpaceQuotas
 from tests import make
@@ -190,3 +191,19 @@ def test_who_waits_for_smaller_cards_is_tried_when_they_come() -> None:
     assert world.why("a")
     world.see(node(1, "small", mib=16000))
     assert world.decide() == {"a": "small"}
+
+
+def test_a_limit_below_what_is_used_holds_nobody_who_asks_nothing_of_it() -> None:
+    """The room that is left is less than none then. On the large cards the pod would have more memory than is left."""
+    world = Spaces()
+    first = ask("first", nvidia_gpu=1, nvidia_gpumem_percentage=10, nvidia_gpucores=30)
+    world.see(node(), quota(cores=100, mem=5000), first)
+    assert [*world.decide()] == ["first"]
+    world.see(node(name="large", mib=81_920), quota(cores=10, mem=5000))
+    world.see(ask("asks-none", nvidia_gpu=1, nvidia_gpumem_percentage=10))
+    world.see(ask("asks", nvidia_gpu=1, nvidia_gpumem_percentage=10, nvidia_gpucores=1))
+    decided = world.engine.decide(world.now, Unlimited())
+    assert [(bind.uid, bind.node) for bind in decided.binds] == [("default/asks-none", "n")]
+    assert world.why("asks").startswith(
+        "exceeded quota: q, requested: limits.nvidia.com/gpucores=1"
+    )

@@ -5,7 +5,7 @@ A node that appears later is played, too. The agents speak HTTP only, so they se
 
 import asyncio
 import ssl as tls
-from collections.abc import AsyncIterator, Collection, Iterator
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
@@ -64,8 +64,10 @@ async def run(
     plugins = Plugins(plugin, VendorPlugins(client))
     kubelet = Kubelet(client, plugins, pace or Pace(), nodes)
     work = [
-        asyncio.create_task(_follow_nodes(client, kubelet, plugin)),
-        asyncio.create_task(_follow_pods(client, kubelet)),
+        asyncio.create_task(
+            _follow_nodes(client, kubelet, plugin, _select("metadata.name", nodes))
+        ),
+        asyncio.create_task(_follow_pods(client, kubelet, _select("spec.nodeName", nodes))),
         asyncio.create_task(_announce_again(kubelet, plugin)),
     ]
     try:
@@ -81,8 +83,17 @@ async def run(
                 raise result
 
 
-async def _follow_nodes(client: Client, kubelet: Kubelet, plugin: Plugin) -> None:
-    async for kind, node in client.follow("/api/v1/nodes"):
+def _select(field: str, nodes: Collection[str] | None) -> Mapping[str, str]:
+    """What is watched: who plays one node watches what is of it, as every kubelet does; who plays more, all that is bound."""
+    if nodes is not None and len(nodes) == 1:
+        return {"fieldSelector": f"{field}={next(iter(nodes))}"}
+    return {"fieldSelector": "spec.nodeName!="} if field == "spec.nodeName" else {}
+
+
+async def _follow_nodes(
+    client: Client, kubelet: Kubelet, plugin: Plugin, selected: Mapping[str, str]
+) -> None:
+    async for kind, node in client.follow("/api/v1/nodes", selected):
         name = node["metadata"]["name"]
         if not kubelet.is_played(name):
             continue
@@ -105,8 +116,8 @@ def _ignore_gone() -> Iterator[None]:
             raise
 
 
-async def _follow_pods(client: Client, kubelet: Kubelet) -> None:
-    async for kind, pod in client.follow("/api/v1/pods", {"fieldSelector": "spec.nodeName!="}):
+async def _follow_pods(client: Client, kubelet: Kubelet, selected: Mapping[str, str]) -> None:
+    async for kind, pod in client.follow("/api/v1/pods", selected):
         if not kubelet.is_played(pod["spec"]["nodeName"]):
             continue
         if kind == "DELETED":

@@ -200,7 +200,8 @@ class Plugin:
         if not cut:
             return {}
         listed = await self._client.get("/api/v1/pods", {"fieldSelector": f"spec.nodeName={node}"})
-        self.mig.drop_instances(node, {one["metadata"]["uid"] for one in listed["items"]})
+        living = {one["metadata"]["uid"] for one in listed["items"] if not _is_over(one)}
+        self.mig.drop_instances(node, living)
         named = [share.uuid for share in shares if share.uuid.partition("[")[0] in cut]
         # Plugins up to 2.9 report no profiles, and cut by templates.
         old = [uuid for uuid in named if not cut[uuid.partition("[")[0]].migProfiles]
@@ -218,6 +219,12 @@ class Plugin:
         path = f"/api/v1/namespaces/{namespace}/pods/{name}"
         await self._client.patch(path, {"metadata": {"annotations": {BIND_PHASE: phase}}})
         await release_lock(self._client, node, namespace, name)
+
+
+def _is_over(pod: Json) -> bool:
+    """Whether the plugin removes the instances of a pod: it has ended, or is being deleted."""
+    ended = (pod.get("status") or {}).get("phase") in {"Succeeded", "Failed"}
+    return ended or "deletionTimestamp" in pod["metadata"]
 
 
 async def release_lock(

@@ -33,7 +33,8 @@ class Snapshot:
 
     Attributes:
         objects: the objects as ``kubectl get -o yaml`` prints them, without ``managedFields``.
-        unlisted: kinds that cannot be listed, and why: the right is missing, or the API server does not serve them.
+        unlisted: kinds that cannot be listed, and why: the right is missing, or the API server does not serve them; and, by
+            kind and namespace/name, ConfigMaps that cannot be read.
     """
 
     objects: list[Json] = field(default_factory=list)
