@@ -211,7 +211,10 @@ def _now() -> float:
 
 
 def _find_planned_time(body: RebalancePolicy) -> float:
-    """Find when the next plan is due by the status, if the status is of this generation; else 0."""
+    """Find when the next plan is due by the status, if the status is of this generation; else 0.
+
+    It is due at the latest when it would be after a plan that is made now: the clock may have been set back.
+    """
     status = body.status
     if (
         not isinstance(status, Mapping)
@@ -219,4 +222,8 @@ def _find_planned_time(body: RebalancePolicy) -> float:
     ):
         return 0.0
     at = status.get("nextPlanAt")
-    return float(times.read_time(at) or 0) if isinstance(at, str) else 0.0
+    try:
+        most = _now() + read_policy(body).every
+    except BadInput:
+        return 0.0
+    return min(float(times.read_time(at) or 0), most) if isinstance(at, str) else 0.0

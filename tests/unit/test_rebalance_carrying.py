@@ -153,6 +153,23 @@ async def test_a_budget_is_kept_across_a_restart(monkeypatch: pytest.MonkeyPatch
     assert world.moved == ["p0", "p1"]
 
 
+@pytest.mark.parametrize("at", ["9999-12-31T23:59:59Z", "9999-12-31T23:59:59-23:59", "0001-01-01T00:00:00+23:59"])  # fmt: skip
+async def test_a_status_with_times_that_cannot_be_holds_nothing_up(
+    at: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody has written it, or the clock was set back by years."""
+    world = World(monkeypatch, budgets={"movesPerHour": 1})
+    move = {"at": at, "namespace": "x", "name": "n", "from": "a", "to": "b", "outcome": "AsPlanned"}
+    world.status = {"observedGeneration": 1, "nextPlanAt": at, "moves": [move]}
+    await world.look()
+    # It is waited for no longer than for any other plan.
+    world.now += 600
+    await world.look()
+    world.now += 3600
+    await world.look()
+    assert world.moved[:1] == ["p0"]
+
+
 async def test_a_refused_eviction_costs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     world = World(monkeypatch, budgets={"movesPerHour": 1})
     world.came = [Came(trouble="a budget", is_evicted=False)]
