@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from scheduler.api import values
+from scheduler.api import times, values
 from scheduler.api.limits import shorten
 from scheduler.api.rebalancing.policy import REBALANCE_POLICIES
 from scheduler.api.steering import RebalancePolicy
@@ -126,5 +126,7 @@ def _find_transition(status: Any, wanted: str) -> str:
     conditions = values.read_mapping(status, "status").get("conditions")
     for one in conditions if isinstance(conditions, list) else ():
         if isinstance(one, Mapping) and one.get("type") == "Ready" and one.get("status") == wanted:
-            return str(one.get("lastTransitionTime"))
+            since = one.get("lastTransitionTime")
+            if isinstance(since, str) and times.read_time(since) is not None:
+                return since
     return wall_clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
