@@ -83,8 +83,13 @@ def write_moves(moves: Iterable[PastMove]) -> list[dict[str, str]]:
 
 
 def keep_recent(moves: Iterable[PastMove], now: float) -> list[PastMove]:
-    """Keep the moves of the last hour; of those that took nothing from the budget, only the last ones."""
-    recent = [one for one in moves if one.at > now - HOUR]
+    """Keep the moves of the last hour; of those that took nothing from the budget, only the last ones.
+
+    A move that began later than now did so by a clock that was set back since, or somebody has written it: it counts from
+    now on, since nobody can tell when it was.
+    """
+    dated = (one._replace(at=min(one.at, int(now))) for one in moves)
+    recent = [one for one in dated if one.at > now - HOUR]
     n_refused = len(recent) - sum(_is_counted(one) for one in recent)
     for one in list(recent):
         if n_refused <= MOVES_MAX // 10:

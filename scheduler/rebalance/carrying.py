@@ -19,6 +19,7 @@ from scheduler.kube import wall_clock
 from scheduler.kube.evict.moves import Came
 from scheduler.plan.apply import is_planned
 from scheduler.plan.making import PlanAnswer
+from scheduler.rebalance import budgets
 from scheduler.rebalance.budgets import Outcome, PastMove
 from scheduler.state.pods import PodRecord
 
@@ -30,13 +31,15 @@ class Hands(NamedTuple):
 
     Attributes:
         move_pod: moves a pod of the controller with a uid, within so many seconds, unless something hinders that.
-        write_moves: writes the moves of the last hour into the status of a policy.
+        read_policy: reads a policy as it is now.
+        write_moves: writes the moves of the last hour into the status of a policy, and returns the policy as it is then.
         find_hindrance: why the policy may not move another pod now; empty if it may.
         report: takes a pod, what has become of its move, and the words for it.
     """
 
     move_pod: Callable[[PodRecord, str, float, Callable[[], str]], Awaitable[Came]]
-    write_moves: Callable[[RebalancePolicy, Sequence[PastMove]], Awaitable[None]]
+    read_policy: Callable[[str], Awaitable[RebalancePolicy]]
+    write_moves: Callable[[RebalancePolicy, Sequence[PastMove]], Awaitable[RebalancePolicy]]
     find_hindrance: Callable[[RebalancePolicy, Rebalancing], str]
     report: Callable[[RebalancePolicy, PodRecord, Outcome, str], None]
 
@@ -52,6 +55,8 @@ class Carrier:
         self, hands: Hands, body: RebalancePolicy, policy: Rebalancing, moves: Sequence[PastMove]
     ) -> None:
         self._hands, self._body, self._policy = hands, body, policy
+        # The policy as it was written last.
+        self._written = body
         self.moves = [*moves]
 
     async def carry_out(self, made: PlanAnswer, bundle: Sequence[Move]) -> bool:
@@ -69,6 +74,8 @@ class Carrier:
         return True
 
     def _find_hindrance(self) -> str:
+        if self._written.metadata.generation != self._body.metadata.generation:
+            return "the policy was changed"
         return self._hands.find_hindrance(self._body, self._policy)
 
     async def _move(self, made: PlanAnswer, move: Move) -> Outcome:
@@ -76,23 +83,32 @@ class Carrier:
         at = int(wall_clock.now().timestamp())
         begun = PastMove(at, pod.namespace, pod.name, move.left.node, move.came.node, Outcome.BEGUN)
         self.moves.append(begun)
-        await self._hands.write_moves(self._body, self.moves)
+        self._written = await self._hands.write_moves(self._written, self.moves)
         came = await self._hands.move_pod(
             pod, owner.uid, self._policy.move_seconds, self._find_hindrance
         )
         outcome = _find_outcome(move, came)
         message = came.trouble or f"its successor {came.name} is on {came.node}"
-        self.moves[-1] = begun._replace(
+        ended = begun._replace(
             outcome=outcome, target=came.node or begun.target, message=came.trouble
         )
         _log.info("a pod was moved", policy=self._policy.name, pod=pod.key, outcome=outcome, what=message)  # fmt: skip
         self._hands.report(self._body, pod, outcome, message)
         try:
-            await self._hands.write_moves(self._body, self.moves)
+            await self._write_end(begun, ended)
         except ApiError as error:
             # It counts as begun, so no budget is exceeded.
             _log.warning("status of a move not written", policy=self._policy.name, error=str(error))
         return outcome
+
+    async def _write_end(self, begun: PastMove, ended: PastMove) -> None:
+        """Write what has become of a move into the status as it is by now: the policy may have been changed since."""
+        now = await self._hands.read_policy(self._policy.name)
+        if now.metadata.uid != self._body.metadata.uid:
+            return
+        self.moves = [one for one in budgets.read_moves(now.status) if one != begun]
+        self.moves.append(ended)
+        self._written = await self._hands.write_moves(now, self.moves)
 
 
 def _find_outcome(move: Move, came: Came) -> Outcome:

@@ -75,7 +75,8 @@ class Controller:
             self._policies.changed.clear()
             if self._ties.is_leading():
                 for body in self._policies.list_policies():
-                    await self._look_at(body)
+                    if self._ties.is_leading():
+                        await self._look_at(body)
             else:
                 self._due.clear()
             with suppress(TimeoutError):
@@ -171,7 +172,7 @@ class Controller:
         now = _now()
         at, is_idle = now + policy.every, policy.is_dry or not made.plan.bundles
         reason = Reason.DRY_RUN if policy.is_dry else Reason.IN_FORCE
-        await self._statuses.write_state(
+        written = await self._statuses.write_state(
             body,
             reason,
             words.sum_up(made.printed),
@@ -184,11 +185,12 @@ class Controller:
             return at
         hands = Hands(
             self._ties.move_pod,
+            self._statuses.read_policy,
             self._statuses.write_moves,
             self._find_hindrance,
             self._ties.report,
         )
-        carrier = Carrier(hands, body, policy, moves)
+        carrier = Carrier(hands, written, policy, moves)
         return _now() if await carrier.carry_out(made, made.plan.bundles[0]) else at
 
     def _find_hindrance(self, body: RebalancePolicy, policy: Rebalancing) -> str:
@@ -209,7 +211,10 @@ def _now() -> float:
 
 
 def _find_planned_time(body: RebalancePolicy) -> float:
-    """Find when the next plan is due by the status, if the status is of this generation; else 0."""
+    """Find when the next plan is due by the status, if the status is of this generation; else 0.
+
+    It is due at the latest when it would be after a plan that is made now: the clock may have been set back.
+    """
     status = body.status
     if (
         not isinstance(status, Mapping)
@@ -217,4 +222,8 @@ def _find_planned_time(body: RebalancePolicy) -> float:
     ):
         return 0.0
     at = status.get("nextPlanAt")
-    return float(times.read_time(at) or 0) if isinstance(at, str) else 0.0
+    try:
+        most = _now() + read_policy(body).every
+    except BadInput:
+        return 0.0
+    return min(float(times.read_time(at) or 0), most) if isinstance(at, str) else 0.0

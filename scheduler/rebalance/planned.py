@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from scheduler.api.limits import shorten
 from scheduler.plan import words
 from scheduler.plan.making import PlanAnswer
 
 Json = dict[str, Any]
 # The most moves that are written.
 _MOVES_MAX = 20
+# The most bytes of a line: a move may let a group in that has any number of pods, and an object has a largest size.
+_LINE_MAX = 1024
 
 
 def write_planned(made: PlanAnswer) -> Json:
@@ -29,6 +32,5 @@ def write_planned(made: PlanAnswer) -> Json:
 def _describe_move(move: Json) -> str:
     """Describe a move and what comes of it in one line."""
     freed = [f"frees {text}" for text in words.list_freed(move)]
-    return "; ".join(
-        (words.name_move(move), *freed, *(f"lets in {text}" for text in words.list_let_in(move)))
-    )
+    let_in = (f"lets in {text}" for text in words.list_let_in(move))
+    return shorten("; ".join((words.name_move(move), *freed, *let_in)), _LINE_MAX)

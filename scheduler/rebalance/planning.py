@@ -8,13 +8,18 @@ import time
 from collections.abc import Mapping
 from functools import partial
 
+from scheduler.api import kinds
 from scheduler.api.rebalancing.policy import Rebalancing
 from scheduler.config import Config
+from scheduler.errors import ApiError
 from scheduler.kube.client import Access
 from scheduler.kube.watch.snapshot import Snapshot, read_snapshot
 from scheduler.plan.making import PlanAnswer, Wish, make_plan
 from scheduler.rebalance.limits import find_limits
 from scheduler.simulate.reading.gathering import Live, gather_objects
+
+# What says who may be moved: a namespace without its labels would match a selector of those that lack a label.
+_NEEDED = (kinds.NAMESPACES, kinds.BUDGETS)
 
 
 class Planner:
@@ -27,7 +32,7 @@ class Planner:
         """Plan at most so many moves; ``moved``: as for ``find_limits``.
 
         Raises:
-            ApiError: nodes or pods cannot be read.
+            ApiError: nodes, pods, namespaces or disruption budgets cannot be read.
             BadInput: an object cannot be read at all.
         """
         wish = Wish(
@@ -38,6 +43,10 @@ class Planner:
             find_limits=partial(find_limits, policy, moved),
         )
         snapshot = await read_snapshot(self._access, self._config.config_maps)
+        for kind in _NEEDED:
+            if kind.name in snapshot.unlisted:
+                why = snapshot.unlisted[kind.name]
+                raise ApiError(0, "Unread", f"{kind.name}s cannot be listed: {why}")
         return await asyncio.to_thread(self._make_plan, snapshot, wish)
 
     def _make_plan(self, snapshot: Snapshot, wish: Wish) -> PlanAnswer:

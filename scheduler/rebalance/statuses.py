@@ -1,4 +1,8 @@
-"""Statuses of RebalancePolicies: read before a plan, and written before and after each move."""
+"""Statuses of RebalancePolicies: read before a plan, and written before and after each move.
+
+A status is written only if nobody has written the policy since it was read: a process that led until a moment ago must not
+take the moves of the next leader out of it, nor begin a move that it does not know of them.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from scheduler.api import values
+from scheduler.api import times, values
 from scheduler.api.limits import shorten
 from scheduler.api.rebalancing.policy import REBALANCE_POLICIES
 from scheduler.api.steering import RebalancePolicy
@@ -50,11 +54,9 @@ class Statuses:
         Raises:
             ApiError: it is not there, or cannot be read.
         """
-        payload = await self._api.request("GET", REBALANCE_POLICIES.find_path(name))
-        try:
-            return msgspec.json.decode(payload, type=RebalancePolicy)
-        except msgspec.MsgspecError as error:
-            raise ApiError(0, "Unreadable", f"RebalancePolicy {name}: {error}") from error
+        return _decode_policy(
+            name, await self._api.request("GET", REBALANCE_POLICIES.find_path(name))
+        )
 
     async def write_state(
         self,
@@ -63,11 +65,13 @@ class Statuses:
         message: str,
         moves: Sequence[PastMove],
         **more: Any,
-    ) -> None:
+    ) -> RebalancePolicy:
         """Write whether the policy moves pods and why, the moves of the last hour, and what else is to be in the status.
 
+        Returns the policy as it is then.
+
         Raises:
-            ApiError: it is not written.
+            ApiError: it is not written, for instance because somebody has written the policy meanwhile.
         """
         status = "True" if reason.is_ready else "False"
         condition = {
@@ -84,20 +88,32 @@ class Statuses:
             **_list_moves(moves),
             **more,
         }
-        await self._write_status(policy, body)
+        return await self._write_status(policy, body)
 
-    async def write_moves(self, policy: RebalancePolicy, moves: Sequence[PastMove]) -> None:
-        """Write the moves of the last hour.
+    async def write_moves(
+        self, policy: RebalancePolicy, moves: Sequence[PastMove]
+    ) -> RebalancePolicy:
+        """Write the moves of the last hour, and return the policy as it is then.
 
         Raises:
-            ApiError: they are not written.
+            ApiError: they are not written, for instance because somebody has written the policy meanwhile.
         """
-        await self._write_status(policy, _list_moves(moves))
+        return await self._write_status(policy, _list_moves(moves))
 
-    async def _write_status(self, policy: RebalancePolicy, status: Json) -> None:
-        path = f"{REBALANCE_POLICIES.find_path(policy.metadata.name)}/status"
-        body = {"metadata": {"uid": policy.metadata.uid}, "status": status}
-        await self._api.send("PATCH", path, body, content_type=client.MERGE_PATCH)
+    async def _write_status(self, policy: RebalancePolicy, status: Json) -> RebalancePolicy:
+        meta = policy.metadata
+        path = f"{REBALANCE_POLICIES.find_path(meta.name)}/status"
+        read = {"uid": meta.uid, "resourceVersion": meta.resource_version}
+        body = {"metadata": read, "status": status}
+        answer = await self._api.send("PATCH", path, body, content_type=client.MERGE_PATCH)
+        return _decode_policy(meta.name, answer)
+
+
+def _decode_policy(name: str, payload: bytes) -> RebalancePolicy:
+    try:
+        return msgspec.json.decode(payload, type=RebalancePolicy)
+    except msgspec.MsgspecError as error:
+        raise ApiError(0, "Unreadable", f"RebalancePolicy {name}: {error}") from error
 
 
 def _list_moves(moves: Sequence[PastMove]) -> Json:
@@ -110,5 +126,7 @@ def _find_transition(status: Any, wanted: str) -> str:
     conditions = values.read_mapping(status, "status").get("conditions")
     for one in conditions if isinstance(conditions, list) else ():
         if isinstance(one, Mapping) and one.get("type") == "Ready" and one.get("status") == wanted:
-            return str(one.get("lastTransitionTime"))
+            since = one.get("lastTransitionTime")
+            if isinstance(since, str) and times.read_time(since) is not None:
+                return since
     return wall_clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -22,6 +22,7 @@ from scheduler.kube.inbox import Inbox
 from scheduler.kube.rights import Right
 from scheduler.kube.watch import sources
 from scheduler.kube.watch.sources import Source
+from scheduler.rebalance import service as rebalance
 from tests import make
 
 ROOT = Path(__file__).parents[2]
@@ -227,6 +228,16 @@ def test_what_queues_take_is_given_where_they_are_managed_and_nothing_else(
         for one in more
     }
     assert given_rights(folder) == needed
+
+
+def test_the_process_that_moves_pods_may_list_what_a_plan_reads_and_nothing_else() -> None:
+    """A kind more in the table is a right more: a plan without it would be of another cluster than the scheduler's."""
+    read = {("list", kind.group, kind.plural) for kind in kinds.TABLE}
+    needed = {
+        (one.verb, one.group, "/".join(filter(None, (one.resource, one.subresource))))
+        for one in rebalance.list_needed("evenkeel-system")
+    }
+    assert given_rights("rebalance") == read | needed
 
 
 def test_rights_for_the_webhook_are_for_what_it_is_for() -> None:
