@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import time
-from collections.abc import Mapping
+from collections.abc import Sequence
 from functools import partial
 
 from scheduler.api import kinds
@@ -15,6 +15,7 @@ from scheduler.errors import ApiError
 from scheduler.kube.client import Access
 from scheduler.kube.watch.snapshot import Snapshot, read_snapshot
 from scheduler.plan.making import PlanAnswer, Wish, make_plan
+from scheduler.rebalance.budgets import PastMove
 from scheduler.rebalance.limits import find_limits
 from scheduler.simulate.reading.gathering import Live, gather_objects
 
@@ -28,8 +29,8 @@ class Planner:
     def __init__(self, access: Access, config: Config) -> None:
         self._access, self._config = access, config
 
-    async def plan(self, policy: Rebalancing, moved: Mapping[str, int], most: int) -> PlanAnswer:
-        """Plan at most so many moves; ``moved``: as for ``find_limits``.
+    async def plan(self, policy: Rebalancing, moves: Sequence[PastMove], most: int) -> PlanAnswer:
+        """Plan at most so many moves; ``moves``: as for ``find_limits``.
 
         Raises:
             ApiError: nodes, pods, namespaces or disruption budgets cannot be read.
@@ -40,7 +41,7 @@ class Planner:
             most=most,
             run_seconds=policy.min_run,
             now=time.time(),
-            find_limits=partial(find_limits, policy, moved),
+            find_limits=partial(find_limits, policy, moves),
         )
         snapshot = await read_snapshot(self._access, self._config.config_maps)
         for kind in _NEEDED:
