@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scheduler.api import wire
+from scheduler.api import times, wire
 from scheduler.api.placement import Mode, Placement
 from scheduler.api.rebalancing.policy import Rebalancing, read_policy
 from scheduler.api.steering import RebalancePolicy
@@ -147,6 +147,16 @@ def test_a_bundle_that_its_namespace_cannot_carry_whole_is_not_begun() -> None:
     assert len(moved(plan(read_policy(body()), [], 9, [*nodes, *pods]).printed)) == 2
     one = read_policy(body(budgets={"movesPerNamespacePerHour": 1}))
     assert moved(plan(one, [], 9, [*nodes, *pods]).printed) == []
+
+
+def test_a_node_whose_clock_is_ahead_makes_no_pod_older() -> None:
+    """A kubelet writes by its own clock when a pod has started."""
+    ahead = share("ahead", "d-0", 100, kind="")
+    ahead["status"]["startTime"] = times.write_time(NOW + 7 * 86_400)
+    age = NOW - (times.read_time(PODS[0]["status"]["startTime"]) or 0)
+    for seconds, n_moves in ((age, 2), (age + 60, 0)):
+        found = plan(read_policy(body(minRun=f"{seconds}s")), [], 9, [*NODES, *PODS, ahead])
+        assert len(moved(found.printed)) == n_moves
 
 
 def test_only_moves_for_pods_that_wait() -> None:
