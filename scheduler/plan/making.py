@@ -102,7 +102,8 @@ def make_plan(
     tell("filling the engine")
     situation = prepare_gathered(gathered, unlisted)
     inventory = situation.inventory
-    now = max(find_time(inventory), wish.now or 0.0)
+    # Times in the objects may be ahead: a kubelet writes by the clock of its node when a pod has started.
+    now = find_time(inventory) if wish.now is None else wish.now
     # The state of a cluster says who makes its pods again; pods that only workloads would make are none of it.
     engine = make_engine(inventory, config, only_ours=True)
     tell("placing pods that fit now")

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from scheduler.api import times
 from scheduler.api.rebalancing.policy import MOVES_MAX, Rebalancing
+from scheduler.api.wire import Owner
 
 HOUR = 3600
 
@@ -36,6 +37,7 @@ class PastMove(NamedTuple):
         namespace, name: of the pod that left.
         source, target: the node that it left, and the node of the successor; the planned one until the move has ended.
         message: what there is to say beside the outcome; empty for nothing.
+        controller: kind and name of what made the pod; empty where an older version has written the move.
     """
 
     at: int
@@ -45,6 +47,7 @@ class PastMove(NamedTuple):
     target: str
     outcome: Outcome
     message: str = ""
+    controller: str = ""
 
 
 def read_moves(status: Any) -> list[PastMove]:
@@ -62,8 +65,8 @@ def _read_move(raw: Any) -> PastMove | None:
     begun = times.read_time(at)
     if begun is None or outcome not in list(Outcome):
         return None
-    message = str(raw.get("message", ""))
-    return PastMove(begun, namespace, name, source, target, Outcome(outcome), message)
+    message, controller = str(raw.get("message", "")), str(raw.get("controller", ""))
+    return PastMove(begun, namespace, name, source, target, Outcome(outcome), message, controller)
 
 
 def write_moves(moves: Iterable[PastMove]) -> list[dict[str, str]]:
@@ -77,6 +80,7 @@ def write_moves(moves: Iterable[PastMove]) -> list[dict[str, str]]:
             "to": one.target,
             "outcome": one.outcome,
             **({"message": one.message} if one.message else {}),
+            **({"controller": one.controller} if one.controller else {}),
         }
         for one in moves
     ]
@@ -108,6 +112,20 @@ def count_left(policy: Rebalancing, moves: Iterable[PastMove]) -> int:
 def count_by_namespace(moves: Iterable[PastMove]) -> Counter[str]:
     """Count the moves of the last hour by namespace."""
     return Counter(one.namespace for one in moves if _is_counted(one))
+
+
+def list_missed(moves: Iterable[PastMove]) -> set[tuple[str, str]]:
+    """List the controllers, as (namespace, kind and name), of which a move of the last hour has not ended as planned."""
+    return {
+        (one.namespace, one.controller)
+        for one in moves
+        if one.controller and one.outcome != Outcome.AS_PLANNED
+    }
+
+
+def name_controller(owner: Owner) -> str:
+    """Name what made a pod, for a status."""
+    return f"{owner.kind} {owner.name}"
 
 
 def find_next_left(policy: Rebalancing, moves: Iterable[PastMove]) -> float:

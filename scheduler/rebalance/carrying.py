@@ -81,7 +81,15 @@ class Carrier:
     async def _move(self, made: PlanAnswer, move: Move) -> Outcome:
         pod, owner = made.pods[move.uid], made.owners.makers[move.uid]
         at = int(wall_clock.now().timestamp())
-        begun = PastMove(at, pod.namespace, pod.name, move.left.node, move.came.node, Outcome.BEGUN)
+        begun = PastMove(
+            at,
+            pod.namespace,
+            pod.name,
+            move.left.node,
+            move.came.node,
+            Outcome.BEGUN,
+            controller=budgets.name_controller(owner),
+        )
         self.moves.append(begun)
         self._written = await self._hands.write_moves(self._written, self.moves)
         came = await self._hands.move_pod(

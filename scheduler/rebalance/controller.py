@@ -38,7 +38,7 @@ class Ties(NamedTuple):
     """What the controller needs of its surroundings.
 
     Attributes:
-        plan: makes a plan of at most so many moves for a policy; takes how many pods of each namespace were moved.
+        plan: makes a plan of at most so many moves for a policy; takes its moves of the last hour.
         move_pod: as in ``Hands``.
         is_leading: whether this process may act.
         report: as in ``Hands``.
@@ -46,7 +46,7 @@ class Ties(NamedTuple):
         note_plan: takes a policy and its plan.
     """
 
-    plan: Callable[[Rebalancing, Mapping[str, int], int], Awaitable[PlanAnswer]]
+    plan: Callable[[Rebalancing, Sequence[PastMove], int], Awaitable[PlanAnswer]]
     move_pod: Callable[..., Awaitable[Any]]
     is_leading: Callable[[], bool]
     report: Callable[..., None]
@@ -139,7 +139,7 @@ class Controller:
             message = f"{policy.per_hour} pods were moved within an hour, as many as spec.budgets.movesPerHour allows"
             return await self._put_off(body, Reason.BUDGET_SPENT, message, at, moves)
         try:
-            made = await self._ties.plan(policy, budgets.count_by_namespace(moves), left)
+            made = await self._ties.plan(policy, moves, left)
         except (ApiError, BadInput) as error:
             at = now + _AGAIN_SECONDS
             message = f"no plan could be made: {error}"

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import io
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
+from http import HTTPStatus
 
 from scheduler.api import kinds
 from scheduler.api.rebalancing.policy import Rebalancing
@@ -15,11 +16,13 @@ from scheduler.errors import ApiError
 from scheduler.kube.client import Access
 from scheduler.kube.watch.snapshot import Snapshot, read_snapshot
 from scheduler.plan.making import PlanAnswer, Wish, make_plan
+from scheduler.rebalance.budgets import PastMove
 from scheduler.rebalance.limits import find_limits
 from scheduler.simulate.reading.gathering import Live, gather_objects
 
 # What says who may be moved: a namespace without its labels would match a selector of those that lack a label.
-_NEEDED = (kinds.NAMESPACES, kinds.BUDGETS)
+_NEEDED = frozenset({kinds.NAMESPACES.name, kinds.BUDGETS.name})
+_FORBIDDEN = f"{HTTPStatus.FORBIDDEN:d} "
 
 
 class Planner:
@@ -28,11 +31,11 @@ class Planner:
     def __init__(self, access: Access, config: Config) -> None:
         self._access, self._config = access, config
 
-    async def plan(self, policy: Rebalancing, moved: Mapping[str, int], most: int) -> PlanAnswer:
-        """Plan at most so many moves; ``moved``: as for ``find_limits``.
+    async def plan(self, policy: Rebalancing, moves: Sequence[PastMove], most: int) -> PlanAnswer:
+        """Plan at most so many moves; ``moves``: as for ``find_limits``.
 
         Raises:
-            ApiError: nodes, pods, namespaces or disruption budgets cannot be read.
+            ApiError: nodes, pods, namespaces, disruption budgets, or the ConfigMaps of the settings cannot be read.
             BadInput: an object cannot be read at all.
         """
         wish = Wish(
@@ -40,19 +43,28 @@ class Planner:
             most=most,
             run_seconds=policy.min_run,
             now=time.time(),
-            find_limits=partial(find_limits, policy, moved),
+            find_limits=partial(find_limits, policy, moves),
         )
         snapshot = await read_snapshot(self._access, self._config.config_maps)
-        for kind in _NEEDED:
-            if kind.name in snapshot.unlisted:
-                why = snapshot.unlisted[kind.name]
-                raise ApiError(0, "Unread", f"{kind.name}s cannot be listed: {why}")
+        _check_read(snapshot.unlisted)
         return await asyncio.to_thread(self._make_plan, snapshot, wish)
 
     def _make_plan(self, snapshot: Snapshot, wish: Wish) -> PlanAnswer:
         live = Live(snapshot.objects, snapshot.unlisted)
         gathered = gather_objects((), live, io.StringIO(), _tell_nobody, command="rebalance")
         return make_plan(gathered, self._config, wish, snapshot.unlisted, _tell_nobody)
+
+
+def _check_read(unlisted: Mapping[str, str]) -> None:
+    """Check that what a plan needs was read; a ConfigMap that is not there is none to the scheduler either.
+
+    Raises:
+        ApiError: something was not.
+    """
+    for what, why in unlisted.items():
+        is_hidden = what.startswith(kinds.CONFIG_MAPS.name) and why.startswith(_FORBIDDEN)
+        if what in _NEEDED or is_hidden:
+            raise ApiError(0, "Unread", f"{what} cannot be read: {why}")
 
 
 def _tell_nobody(what: str, done: int = 0, total: int | None = None) -> None:

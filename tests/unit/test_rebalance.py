@@ -1,13 +1,13 @@
 """What a policy lets move: its budgets, and the pods that it selects."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scheduler.api import wire
+from scheduler.api import times, wire
 from scheduler.api.placement import Mode, Placement
 from scheduler.api.rebalancing.policy import Rebalancing, read_policy
 from scheduler.api.steering import RebalancePolicy
@@ -38,12 +38,12 @@ def body(
 
 
 def plan(
-    policy: Rebalancing, used: Mapping[str, int], most: int, objects: Sequence[Json]
+    policy: Rebalancing, moves: Sequence[PastMove], most: int, objects: Sequence[Json]
 ) -> PlanAnswer:
     config = Config(placement=Placement(mode=Mode.BEST_FIT))
     wish = Wish(
         only_for=None, most=most, run_seconds=policy.min_run, now=NOW,
-        find_limits=lambda inventory: find_limits(policy, used, inventory),
+        find_limits=lambda inventory: find_limits(policy, moves, inventory),
     )  # fmt: skip
     live = Live(objects)
     gathered = gather_objects((), live, cast("Any", None), lambda *_: None, command="x")
@@ -61,6 +61,7 @@ _MOVES = st.lists(
     st.builds(
         PastMove, st.integers(0, 20_000), st.sampled_from(("x", "y")), st.just("n"), st.just("a"),
         st.just("b"), st.sampled_from(list(Outcome)), st.sampled_from(("", "why")),
+        st.sampled_from(("", "ReplicaSet r")),
     )
 )  # fmt: skip
 
@@ -102,7 +103,7 @@ def test_only_pods_that_a_policy_selects_are_moved() -> None:
     objects = [*NODES, *teams, *pods]
 
     def names(**spec: Any) -> list[str]:
-        found = plan(read_policy(body(**spec)), {}, 9, objects)
+        found = plan(read_policy(body(**spec)), [], 9, objects)
         return sorted(name for name, *_ in moved(found.printed))
 
     assert names() == ["p0", "p1"]
@@ -115,27 +116,53 @@ def test_only_pods_that_a_policy_selects_are_moved() -> None:
 def test_a_namespace_has_a_budget_of_its_own() -> None:
     policy = read_policy(body(budgets={"movesPerNamespacePerHour": 1}))
     # Two bundles of the same namespace: one of them is left.
-    found = plan(policy, {}, 9, [*NODES, *PODS])
+    found = plan(policy, [], 9, [*NODES, *PODS])
     assert len(moved(found.printed)) == 1
-    found = plan(policy, {"default": 1}, 9, [*NODES, *PODS])
+    past = PastMove(NOW - 60, "default", "gone", "a", "b", Outcome.AS_PLANNED)
+    found = plan(policy, [past], 9, [*NODES, *PODS])
     assert moved(found.printed) == []
     said = {one["reason"]: one["pods"] for one in found.printed["stays"]}
     assert said["in namespaces of which no more pods may be moved this hour"] == 2
+
+
+@pytest.mark.parametrize("outcome", list(Outcome))
+def test_after_a_move_that_went_wrong_its_controller_is_left_alone(outcome: Outcome) -> None:
+    """The successor has another name, and the scheduler may send it elsewhere again at each plan."""
+    past = PastMove(NOW - 60, "default", "old", "a", "b", outcome, controller="ReplicaSet p0")
+    found = plan(read_policy(body()), [past], 9, [*NODES, *PODS])
+    stay = [] if outcome == Outcome.AS_PLANNED else ["p0"]
+    assert sorted(name for name, *_ in moved(found.printed)) == sorted({"p0", "p1"} - {*stay})
+    said = {one["reason"]: one["pods"] for one in found.printed["stays"]}
+    why = "of controllers of which a move did not end as planned within the hour"
+    assert said.get(why, 0) == len(stay)
+    # Of another namespace it is another controller.
+    found = plan(read_policy(body()), [past._replace(namespace="x")], 9, [*NODES, *PODS])
+    assert len(moved(found.printed)) == 2
 
 
 def test_a_bundle_that_its_namespace_cannot_carry_whole_is_not_begun() -> None:
     """Two pods have to leave a card; one move of them frees nothing."""
     nodes = [cards_node(name) for name in "ab"]
     pods = [share("p0", "a-0", 200), share("p1", "a-0", 200), share("q0", "b-0", 600, kind="")]  # fmt: skip
-    assert len(moved(plan(read_policy(body()), {}, 9, [*nodes, *pods]).printed)) == 2
+    assert len(moved(plan(read_policy(body()), [], 9, [*nodes, *pods]).printed)) == 2
     one = read_policy(body(budgets={"movesPerNamespacePerHour": 1}))
-    assert moved(plan(one, {}, 9, [*nodes, *pods]).printed) == []
+    assert moved(plan(one, [], 9, [*nodes, *pods]).printed) == []
+
+
+def test_a_node_whose_clock_is_ahead_makes_no_pod_older() -> None:
+    """A kubelet writes by its own clock when a pod has started."""
+    ahead = share("ahead", "d-0", 100, kind="")
+    ahead["status"]["startTime"] = times.write_time(NOW + 7 * 86_400)
+    age = NOW - (times.read_time(PODS[0]["status"]["startTime"]) or 0)
+    for seconds, n_moves in ((age, 2), (age + 60, 0)):
+        found = plan(read_policy(body(minRun=f"{seconds}s")), [], 9, [*NODES, *PODS, ahead])
+        assert len(moved(found.printed)) == n_moves
 
 
 def test_only_moves_for_pods_that_wait() -> None:
     policy = read_policy(body(when="PodsWait"))
-    assert moved(plan(policy, {}, 9, [*NODES, *PODS]).printed) == []
+    assert moved(plan(policy, [], 9, [*NODES, *PODS]).printed) == []
     wide = waiting("wide", gpu=1, gpumem=1000)
-    found = plan(policy, {}, 9, [*NODES, *PODS, wide])
+    found = plan(policy, [], 9, [*NODES, *PODS, wide])
     assert len(moved(found.printed)) == 1
     assert found.printed["bundles"][0]["moves"][0]["letsIn"]

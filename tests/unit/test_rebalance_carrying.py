@@ -2,7 +2,7 @@
 
 import asyncio
 import datetime as dt
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, cast
 
 import pytest
@@ -94,16 +94,17 @@ class World:
 
     # Ties.
 
-    async def _plan(self, policy: Rebalancing, used: Mapping[str, int], most: int) -> PlanAnswer:
+    async def _plan(self, policy: Rebalancing, moves: Sequence[PastMove], most: int) -> PlanAnswer:
         self.n_plans += 1
         there = [one for one in self.objects if one["metadata"]["name"] not in self.moved]
-        return plan(policy, used, most, there)
+        return plan(policy, moves, most, there)
 
     async def _move(self, pod: Any, _owner: str, _seconds: float, find_hindrance: Any) -> Came:
         assert not find_hindrance()
         # The move is in the status before the pod goes.
         assert self.status["moves"][-1]["name"] == pod.name
         assert self.status["moves"][-1]["outcome"] == "Begun"
+        assert self.status["moves"][-1]["controller"] == f"ReplicaSet {pod.name}"
         self.moved.append(pod.name)
         notes = {"hami.io/vgpu-devices-allocated": "c-0,NVIDIA,200,10:;"}
         return self.came.pop(0) if self.came else Came("new", "c", notes)

@@ -2,17 +2,22 @@
 
 import datetime as dt
 import zoneinfo
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
 from scheduler.api import wire
+from scheduler.api.rebalancing import policy
 from scheduler.api.rebalancing.hours import DAYS, read_hours
 from scheduler.api.rebalancing.policy import When, read_policy
 from scheduler.api.steering import RebalancePolicy
 from scheduler.errors import BadInput
+from scheduler.rebalance.budgets import Outcome, PastMove, write_moves
 
 Json = dict[str, Any]
 _ZONES = ("UTC", "Europe/Berlin", "America/St_Johns", "Australia/Lord_Howe", "Asia/Kathmandu")
@@ -116,3 +121,28 @@ def test_a_window_that_does_not_exist_on_one_day_comes_a_week_later() -> None:
     hours = read_hours({"timeZone": "Europe/Berlin", "windows": [window]}, "spec.hours")
     before = dt.datetime(2027, 3, 27, 8, tzinfo=dt.UTC).timestamp()
     assert hours.find_next(before) == dt.datetime(2027, 4, 4, 0, 10, tzinfo=dt.UTC).timestamp()
+
+
+def test_the_schema_has_the_fields_that_are_read_and_their_defaults() -> None:
+    text = (Path(__file__).parents[2] / "crds/rebalancepolicies.yaml").read_text(encoding="utf-8")
+    (version,) = yaml.safe_load(text)["spec"]["versions"]
+    schema = version["schema"]["openAPIV3Schema"]["properties"]
+    fields = schema["spec"]["properties"]
+    assert tuple(fields) == policy._FIELDS
+    assert tuple(fields["budgets"]["properties"]) == policy._BUDGETS
+    hours = fields["hours"]["properties"]
+    filled = {key: one["default"] for key, one in fields.items() if "default" in one}
+    filled["budgets"] = {
+        key: one["default"] for key, one in fields["budgets"]["properties"].items()
+    }
+    filled["hours"] = {key: one["default"] for key, one in hours.items() if "default" in one}
+    found = read(**filled)
+    assert str(found.hours.zone) == "UTC"
+    assert replace(found, hours=read().hours) == read()
+    window = {key: "00:00" for key in hours["windows"]["items"]["properties"] if key != "days"}
+    assert read_hours({"windows": [{**window, "days": list(DAYS)}]}, "x").windows
+    move = schema["status"]["properties"]["moves"]["items"]["properties"]
+    full = PastMove(0, "n", "p", "a", "b", Outcome.BEGUN, "why", "ReplicaSet r")
+    (written,) = write_moves([full])
+    assert written.keys() == move.keys()
+    assert move["outcome"]["enum"] == list(Outcome)

@@ -56,7 +56,7 @@ async def test_a_condition_without_a_time_gets_one(since: Any) -> None:
 
 def test_a_plan_fits_into_a_status_whoever_is_let_in() -> None:
     """A move may let a group in that has any number of pods."""
-    made = plan(read_policy(body()), {}, 9, [*NODES, *PODS, waiting("wide", gpu=1, gpumem=1000)])
+    made = plan(read_policy(body()), [], 9, [*NODES, *PODS, waiting("wide", gpu=1, gpumem=1000)])
     printed = copy.deepcopy(made.printed)
     move = printed["bundles"][0]["moves"][0]
     move["letsIn"] *= 10_000
@@ -65,16 +65,19 @@ def test_a_plan_fits_into_a_status_whoever_is_let_in() -> None:
     assert max(map(len, planned["steps"])) <= 1024
 
 
-@pytest.mark.parametrize("kind", ["Namespace", "PodDisruptionBudget"])
-async def test_no_plan_is_made_without_what_says_who_may_be_moved(
-    kind: str, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("what", ["Namespace", "PodDisruptionBudget", "ConfigMap kube-system/x"])
+async def test_no_plan_is_made_without_what_it_hangs_on(
+    what: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without its labels a namespace would match a selector of those that lack a label."""
+    """Without its labels a namespace would match a selector of those that lack a label.
+
+    Without HAMi's device configuration a plan would be of other requests than the scheduler's.
+    """
 
     async def read_snapshot(*_: Any) -> Snapshot:
-        return Snapshot([*NODES, *PODS], {kind: "403 Forbidden"})
+        return Snapshot([*NODES, *PODS], {what: "403 Forbidden"})
 
     monkeypatch.setattr(planning, "read_snapshot", read_snapshot)
     planner = planning.Planner(cast("Access", None), Config())
-    with pytest.raises(ApiError, match=f"{kind}s cannot be listed: 403 Forbidden"):
-        await planner.plan(read_policy(body()), {}, 9)
+    with pytest.raises(ApiError, match=f"{what} cannot be read: 403 Forbidden"):
+        await planner.plan(read_policy(body()), [], 9)
