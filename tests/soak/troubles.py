@@ -155,8 +155,12 @@ class Troubles:
     # Of the cluster.
 
     async def _map_changes(self) -> None:
-        """HAMi's configuration is edited, also so that nobody can read it."""
-        changes: Json = self._rng.choice(({}, {"defaultCores": 20}, {"memoryFactor": 2}))
+        """HAMi's configuration is edited, also so that nobody can read it.
+
+        What requests mean stays as it is: a replica that begins later would read the pods that run by what they mean then,
+        as docs/migrate.md says.
+        """
+        changes: Json = self._rng.choice(({}, {"deviceSplitCount": 5}))
         await self._configure(self._rng.choice((_write_config(**changes), "nvidia: [")))
         await self._last()
         await self.restore_map()

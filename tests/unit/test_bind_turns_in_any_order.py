@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from scheduler.api.door.events import PluginSilent
-from scheduler.kube.bind.jobs import FIRST, GiveBack, Job, Start
+from scheduler.kube.bind.jobs import FIRST, GiveBack, Job, Release, Start
 from scheduler.kube.bind.moves import MOVES, Event, State
 from scheduler.kube.bind.turns import Effect, Turns
 from tests import slices
@@ -44,6 +44,8 @@ class AnyOrder(RuleBasedStateMachine):
         self.queue: dict[str, list[Job]] = defaultdict(list)
         self.retry_at: dict[str, float] = {}
         self.silent: set[str] = set()
+        # Whose locks are taken away, because nobody else would.
+        self.released: set[Job] = set()
 
     @initialize(contends=st.booleans())
     def begin(self, *, contends: bool) -> None:
@@ -67,6 +69,12 @@ class AnyOrder(RuleBasedStateMachine):
                     assert all(one.job is not given for one in self.held.values())
                     self.queue[given.node].remove(given)
                     self.ends[given] += 1
+                case Release(left):
+                    # Nobody comes next who would take the lock over.
+                    assert left.is_to_release
+                    assert not self.queue[left.node]
+                    assert left.node not in self.held
+                    self.released.add(left)
                 case PluginSilent(node, silent):
                     assert (node in self.silent) != silent, "the same news twice"
                     (self.silent.add if silent else self.silent.remove)(node)
@@ -181,9 +189,13 @@ class AnyOrder(RuleBasedStateMachine):
     def pod_goes(self, data: st.DataObject) -> None:
         one = data.draw(st.sampled_from(self.jobs))
         holder = self.held.get(one.node)
-        if holder is not None and holder.job is one and holder.is_bound:
+        is_left = holder is not None and holder.job is one and holder.is_bound
+        if holder is not None and is_left:
             self.leave(one.node)
+            is_left = not holder.answered and not self.queue[one.node]
         self.heed(self.turns.note_pod_gone(one.uid))
+        assert (one in self.released) == is_left
+        self.released.discard(one)
 
     @rule(node=st.sampled_from(NODES))
     def node_goes(self, node: str) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import msgspec
+import pytest
 
 from scheduler.api import names, wire
 from scheduler.api.cards import Grant
@@ -98,6 +99,27 @@ async def test_a_pod_that_is_deleted_before_its_turn_costs_the_api_server_nothin
         await until(lambda: len(reported) == 2)
     assert reported[1] == events.BindFailed("default/q", "the pod is gone", gone=True)
     assert len(server.asked) == asked
+
+
+@pytest.mark.parametrize("comes_another", [False, True])
+async def test_the_lock_of_a_pod_that_is_gone_before_it_was_served_is_taken_away(
+    comes_another: bool,
+) -> None:
+    """The plugin releases the lock of a pod that it serves; nobody else would."""
+    server = Server()
+    async with binder(server) as (made, reported):
+        submit(made, "p")
+        await until(lambda: len(reported) == 1)
+        assert server.annotations[names.HAMI_LOCK].endswith(",default,p")
+        made.note_pod_gone("default/p")
+        if comes_another:
+            submit(made, "q")
+            await until(lambda: len(reported) == 2)
+            await asyncio.sleep(0.05)
+            assert server.annotations[names.HAMI_LOCK].endswith(",default,q")
+        else:
+            await until(lambda: not server.annotations.get(names.HAMI_LOCK))
+    assert len(reported) == 1 + comes_another
 
 
 async def test_pods_that_are_in_no_list_are_not_waited_for() -> None:

@@ -32,6 +32,7 @@ from scheduler.kube.bind.jobs import (
     Impossible,
     Job,
     OpenJobs,
+    Release,
     Start,
     Step,
     Waits,
@@ -255,12 +256,17 @@ class Binder:
                     self._crew.put_job(job)
                 case GiveBack(job, why):
                     self._give_back_job(job, why)
+                case Release(job):
+                    self._crew.put_job(job)
                 case PluginSilent():
                     self._report(effect)
 
     # What a worker does with one job.
 
     async def _work_on(self, job: Job) -> None:
+        if job.is_to_release:
+            await self._steps.undo_turn(job, lambda: self._may_write(job))
+            return
         try:
             await self._carry_out(job)
         except (ApiError, Impossible) as error:

@@ -45,7 +45,7 @@ class Steps:
             if isinstance(answer, Contended):
                 if not step.is_final:
                     job.begun_steps.pop()
-                await self._undo_where(job, may_write, lambda one: one.is_in_turn)
+                await self.undo_turn(job, may_write)
                 job.n_taken = min(job.n_taken, self._turn_at)
             else:
                 job.n_taken += 1
@@ -71,6 +71,10 @@ class Steps:
         and a successor takes over what is left.
         """
         await self._undo_where(job, may_write, lambda _: True)
+
+    async def undo_turn(self, job: Job, may_write: Callable[[], bool]) -> None:
+        """Undo the steps of the turn of a job that has ended."""
+        await self._undo_where(job, may_write, lambda one: one.is_in_turn)
 
     async def _undo_where(
         self, job: Job, may_write: Callable[[], bool], is_undone: Callable[[Step], bool]

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from scheduler.api.door.events import PluginSilent
 from scheduler.engine.questions.waiting import Place
 from scheduler.errors import BrokenInvariant
-from scheduler.kube.bind.jobs import GiveBack, Job, Start
+from scheduler.kube.bind.jobs import GiveBack, Job, Release, Start
 from scheduler.kube.bind.moves import MOVES, WORKER_EVENTS, Event, State
 
 # The plugin says that it is done, then removes the lock; a turn waits so long for the removal.
@@ -39,7 +39,7 @@ _NEVER = float("inf")
 _WORKER_STATES = frozenset({State.TAKING, State.BINDING, State.EARLY})
 
 
-Effect = Start | GiveBack | PluginSilent
+Effect = Start | GiveBack | Release | PluginSilent
 
 
 @dataclass(slots=True)
@@ -217,7 +217,12 @@ class Turns:
         # A turn that finds the lock taken again and again is as stuck as one that waits for an answer.
         if (before, event) != (State.BUSY, Event.TIME_OVER):
             turn.stuck_since = None
-        return self._free_turn(turn)
+        # The next job takes the lock over; without one, nobody would take it away.
+        left: list[Effect] = []
+        if (before, event) == (State.ALLOCATING, Event.POD_GONE) and turn.job and not turn.waiting:
+            turn.job.is_to_release = True
+            left = [Release(turn.job)]
+        return self._free_turn(turn) + left
 
     def _enter_state(self, turn: _Turn, now: float) -> list[Effect]:
         match turn.state:
