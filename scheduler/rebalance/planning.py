@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import io
-import time
 from collections.abc import Mapping, Sequence
 from functools import partial
 from http import HTTPStatus
@@ -13,6 +12,7 @@ from scheduler.api import kinds
 from scheduler.api.rebalancing.policy import Rebalancing
 from scheduler.config import Config
 from scheduler.errors import ApiError
+from scheduler.kube import wall_clock
 from scheduler.kube.client import Access
 from scheduler.kube.watch.snapshot import Snapshot, read_snapshot
 from scheduler.plan.making import PlanAnswer, Wish, make_plan
@@ -42,7 +42,7 @@ class Planner:
             only_for=None,
             most=most,
             run_seconds=policy.min_run,
-            now=time.time(),
+            now=wall_clock.now().timestamp(),
             find_limits=partial(find_limits, policy, moves),
         )
         snapshot = await read_snapshot(self._access, self._config.config_maps)

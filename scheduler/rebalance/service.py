@@ -193,6 +193,8 @@ class Service:
         n_moves = sum(map(len, made.plan.bundles))
         at = wall_clock.now().timestamp()
         self._metrics.note_plan(policy.name, n_moves, made.plan.movable, at)
+        for text in made.complaints:
+            _log.info("a plan leaves something out", policy=policy.name, what=text)
 
     async def _answer_probes(self) -> Health:
         options = self.options

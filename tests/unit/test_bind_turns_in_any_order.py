@@ -44,7 +44,7 @@ class AnyOrder(RuleBasedStateMachine):
         self.queue: dict[str, list[Job]] = defaultdict(list)
         self.retry_at: dict[str, float] = {}
         self.silent: set[str] = set()
-        # Whose locks are taken away, because nobody else would.
+        # Whose locks are removed, because nobody else would.
         self.released: set[Job] = set()
 
     @initialize(contends=st.booleans())

@@ -102,7 +102,7 @@ async def test_a_pod_that_is_deleted_before_its_turn_costs_the_api_server_nothin
 
 
 @pytest.mark.parametrize("comes_another", [False, True])
-async def test_the_lock_of_a_pod_that_is_gone_before_it_was_served_is_taken_away(
+async def test_the_lock_of_a_pod_that_is_gone_before_it_was_served_is_removed(
     comes_another: bool,
 ) -> None:
     """The plugin releases the lock of a pod that it serves; nobody else would."""

@@ -28,7 +28,8 @@ _FIELDS = (
     "budgets",
     "hours",
 )
-_BUDGETS = "movesPerHour", "movesPerNamespacePerHour"
+# With their defaults.
+_BUDGETS = {"movesPerHour": 10, "movesPerNamespacePerHour": 5}
 _EVERY_LEAST = 60.0
 
 
@@ -78,7 +79,7 @@ class Rebalancing:
     namespaces: Selector = EVERYTHING
     pods: Selector = EVERYTHING
     per_hour: int = 10
-    per_namespace: int = 10
+    per_namespace: int = 5
     hours: Hours = ALL_HOURS
 
 
@@ -91,10 +92,10 @@ def read_policy(body: RebalancePolicy) -> Rebalancing:
     spec = values.read_mapping(body.spec, "spec")
     values.refuse_unknown(spec, "spec", _FIELDS)
     budgets = values.read_mapping(spec.get("budgets"), "spec.budgets")
-    values.refuse_unknown(budgets, "spec.budgets", _BUDGETS)
+    values.refuse_unknown(budgets, "spec.budgets", tuple(_BUDGETS))
     per_hour, per_namespace = (
-        values.read_integer(budgets.get(key, 10), f"spec.budgets.{key}", 1, MOVES_MAX)
-        for key in _BUDGETS
+        values.read_integer(budgets.get(key, default), f"spec.budgets.{key}", 1, MOVES_MAX)
+        for key, default in _BUDGETS.items()
     )
     return Rebalancing(
         name=body.metadata.name,

@@ -58,7 +58,7 @@ class Start(NamedTuple):
 
 
 class Release(NamedTuple):
-    """Take the locks of the node away that a job has left: its pod was bound, and is gone before it was served."""
+    """Remove the locks of the node that a job has left: its pod was bound, and is gone before it was served."""
 
     job: Job
 
@@ -141,7 +141,7 @@ class Job:
         n_taken: how many rows of the table of steps the job has passed.
         begun_steps: the steps that may have to be undone, in the order they were begun.
         has_turn: whether it is the job's turn before the node.
-        is_to_release: whether all that is left to do is to take away the locks that it has left.
+        is_to_release: whether all that is left to do is to remove the locks that it has left.
         others: the jobs of the same plan, which stands or falls as a whole.
         place: its place among the jobs that wait for their turns, the lowest first.
         locked_at: the time that it wrote, or tried to write, into the locks of the node; empty before.
