@@ -217,7 +217,7 @@ class Turns:
         # A turn that finds the lock taken again and again is as stuck as one that waits for an answer.
         if (before, event) != (State.BUSY, Event.TIME_OVER):
             turn.stuck_since = None
-        # The next job takes the lock over; without one, nobody would remove it.
+        # The next job takes the lock over; without one, the lock would stay.
         left: list[Effect] = []
         if (before, event) == (State.ALLOCATING, Event.POD_GONE) and turn.job and not turn.waiting:
             turn.job.is_to_release = True
