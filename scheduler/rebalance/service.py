@@ -35,7 +35,8 @@ from scheduler.rebalance.statuses import Statuses
 from scheduler.state.pods import PodRecord
 
 _REPORT_SECONDS = 2.0
-_EVENTS = {
+# By what has become of a move: the type of the event, and its reason.
+EVENTS = {
     Outcome.AS_PLANNED: ("Normal", "Moved"),
     Outcome.ELSEWHERE: ("Normal", "MovedElsewhere"),
     Outcome.UNFINISHED: ("Warning", "MoveUnfinished"),
@@ -177,7 +178,7 @@ class Service:
     ) -> None:
         name = policy.metadata.name
         self._metrics.note_move(name, outcome)
-        kind, reason = _EVENTS[outcome]
+        kind, reason = EVENTS[outcome]
         note = f"by RebalancePolicy {name}: {message}"
         self._reporter.report_on_pod(pod, kind, reason, note)
         self._reporter.report_on_object(

@@ -136,6 +136,7 @@ def test_devices_are_written_slot_by_slot_and_read_back(
                 st.just(""),
                 # Hypothesis fills all fields that are not given.
                 st.none(),
+                st.none(),
             ),
             max_size=4,
         ),

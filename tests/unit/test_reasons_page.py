@@ -10,6 +10,7 @@ from scheduler.api.hami_config.chart import CHART
 from scheduler.api.reasons import CARD_CODES, CardRefusal
 from scheduler.devices.vendors.table import list_drivers
 from scheduler.plugins import table
+from scheduler.rebalance import service
 from scheduler.shapes import diagnosis
 from scheduler.state import checks
 from scheduler.telling import sayings
@@ -75,11 +76,13 @@ def _calls() -> Iterator[tuple[str, ast.Call]]:
 
 def test_every_event_is_in_its_table() -> None:
     written = [call.args[WRITERS[name]] for name, call in _calls() if name in WRITERS]
-    # A reason that is put together or handed on would be missed, except those of pods that are sent away.
+    # A reason that is put together or handed on would be missed, except those of pods that are sent away or moved.
     others = [ast.unparse(reason) for reason in written if not isinstance(reason, ast.Constant)]
-    assert others == ["words.event"]
+    assert others == ["words.event", "reason"]
     reasons = {reason.value for reason in written if isinstance(reason, ast.Constant)}
     reasons |= {describe_departure(Evict("u", "n", (), why), "s").event for why in Why}
+    # What has become of a pod that was to be moved.
+    reasons |= {reason for _, reason in service.EVENTS.values()}
     assert set(_first_column("## Events")) == reasons
     # Nothing else in the scheduler writes events.
     writers = [
