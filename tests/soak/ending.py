@@ -20,7 +20,7 @@ Json = dict[str, Any]
 _PODS = "/api/v1/namespaces/default/pods"
 _DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
 # Pods that a silent plugin kept from their turn wait for a minute or two before they try again.
-CALM_SECONDS, _QUIET_SECONDS, _KNOCK_SECONDS = 240.0, 12.0, 120.0
+CALM_SECONDS, _QUIET_SECONDS, _KNOCK_SECONDS, _AGAIN_SECONDS = 240.0, 12.0, 120.0, 150.0
 
 
 async def become_calm(watch: Watch) -> None:
@@ -77,10 +77,20 @@ async def _find_room(server: Server, watch: Watch, config: Path) -> list[str]:
     )
     if not done.stdout:
         return [f"simulate failed: {done.stderr[-2000:]}"]
-    return [
-        f"{one['name']} waits, and there is room on {one['node']}"
+    room = {
+        one["name"]: one["node"]
         for one in json.loads(done.stdout)["pods"]
         if one["node"] and one["name"] in waiting
+    }
+    # A pod that a lock or a silent plugin kept from its turn tries again within a bounded time.
+    gives_up_at = time.monotonic() + _AGAIN_SECONDS
+    left = {_name(one): one for one in watch.list_waiting()}
+    while room.keys() & left.keys() and time.monotonic() < gives_up_at:
+        await asyncio.sleep(1.0)
+        left = {_name(one): one for one in watch.list_waiting()}
+    return [
+        f"{name} waits, and there is room on {room[name]}: {_read_reason(left[name])}"
+        for name in sorted(room.keys() & left.keys())
     ]
 
 
