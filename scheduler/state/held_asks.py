@@ -3,15 +3,19 @@
 A pod keeps what it holds, and it was placed by the configuration of that time: other resources may have stood for the
 devices, and a unit of memory may have meant another amount. So a pod that was known then keeps what it asked. Of a pod that
 comes later, what it asks is read by the latest configuration under which it may hold what its claim says.
+
+A process that starts anew knows no earlier configuration. Where nobody but schedulers can write claims, it need not know any:
+a pod asks at least what its claim says, see ``raise_asks``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain
 
 from scheduler.api import wire
-from scheduler.api.pods.gpus import GpuAsk
+from scheduler.api.cards import CardUse, Slots
+from scheduler.api.pods.gpus import MEMORY_MAX_MIB, ContainerAsk, GpuAsk
 from scheduler.devices.contract import CardDriver
 from scheduler.devices.table import Devices
 from scheduler.errors import BadInput
@@ -49,6 +53,39 @@ def find_asks(devices: Devices, pod: wire.Pod, present: Asks) -> Asks:
             found.pop(ask.family, None)
         found[family] = ask._replace(family=family)
     return tuple(found.values())
+
+
+def raise_asks(asks: Asks, claims: Iterable[tuple[str, Slots]]) -> Asks:
+    """Raise the memory and the cores that a pod asks of each card to what its claims say, by family.
+
+    The number of cards stays, and so does what is asked as a share of a card or decided by its model: of these a claim may
+    say more than the figures of the request, whatever the configuration was.
+    """
+    said: dict[str, list[Slots]] = {}
+    for family, slots in claims:
+        said.setdefault(family, []).append(slots)
+    return tuple(
+        ask._replace(
+            containers=tuple(
+                _raise_ask(one, [use for slots in said[ask.family] for use in slots[i]])
+                for i, one in enumerate(ask.containers)
+            )
+        )
+        if ask.family in said and ask.find_parts is None
+        else ask
+        for ask in asks
+    )
+
+
+def _raise_ask(ask: ContainerAsk, uses: Iterable[CardUse]) -> ContainerAsk:
+    parts = [use for use in uses if use.place is None]
+    if not ask.cards or not parts:
+        return ask
+    mib = max(ask.mem_mib, *(min(use.mem_mib, MEMORY_MAX_MIB) for use in parts))
+    cores = max(ask.cores, *(min(use.cores, MEMORY_MAX_MIB) for use in parts))
+    return ask._replace(
+        mem_mib=mib if ask.mem_mib else 0, cores=ask.cores if ask.core_percent else cores
+    )
 
 
 def _find_of_driver(

@@ -26,6 +26,8 @@ from scheduler.state.pods import Life, PodRecord
 # A template is found by a digest of so many bytes of its key: a spec can be a megabyte.
 _KEY_BYTES = 20
 _NO_SCOPES: frozenset[str] = frozenset()
+# What a pod's annotations say that it holds: by the family of the devices.
+_Said = tuple[tuple[str, Grant], ...]
 
 
 class Records:
@@ -69,10 +71,13 @@ class Records:
         problem = None if node else template.problem or limits.find_own_excess(pod, self._limits)
         # No container of a pod without a node has run, whatever the pod's status says.
         initialized = bool(node) and _has_initialized(pod, template)
-        claim, mistake = (
-            self._read_claim(pod, template, initialized=initialized) if node else ((), None)
-        )
-        problem = mistake or problem
+        claim: Grants = ()
+        if node:
+            said, mistake = self._read_claim(pod, template)
+            problem = mistake or problem
+            if self._devices.trusts_claims:
+                template = self._raise_asks(template, said)
+            claim = _limit_claims(said, template, initialized=initialized)
         run_seconds = checkpoint_seconds = None
         try:
             run_seconds = groups.read_run_seconds(pod)
@@ -118,10 +123,10 @@ class Records:
         )
 
     def _read_claim(
-        self, pod: wire.Pod, template: templates.PodTemplate, *, initialized: bool
-    ) -> tuple[Grants, Mistake | None]:
-        """Read what a bound pod holds of the devices of each driver, and what of it cannot be read."""
-        claim: list[Grant] = []
+        self, pod: wire.Pod, template: templates.PodTemplate
+    ) -> tuple[_Said, Mistake | None]:
+        """Read what the annotations of a bound pod say that it holds, and what of them cannot be read."""
+        claim: list[tuple[str, Grant]] = []
         problem = None
         for part in template.list_by_family() if template.most else ():
             for driver in self._devices.list_card_drivers(part.family):
@@ -132,8 +137,8 @@ class Records:
                 except BadInput as error:
                     problem = error.mistake
                     continue
-                if slots := told_cards.limit_claim(slots, part.most, initialized=initialized):
-                    claim.append(Grant(driver.name, slots))
+                if any(slots):
+                    claim.append((part.family, Grant(driver.name, slots)))
         return tuple(claim), problem
 
     def read_success(self, pod: wire.Pod) -> Membership | None:
@@ -189,6 +194,20 @@ class Records:
             found = held_asks.join_asks(self._devices, before, asks)
         else:
             found = held_asks.find_asks(self._devices, pod, asks)
+        return self._give_asks(template, asks, found)
+
+    def _raise_asks(self, template: templates.PodTemplate, said: _Said) -> templates.PodTemplate:
+        """Return the template of a pod on a node so that the pod may hold what its annotations say."""
+        if not said:
+            return template
+        asks = templates.list_asks(template)
+        slots = [(family, grant.slots) for family, grant in said]
+        return self._give_asks(template, asks, held_asks.raise_asks(asks, slots))
+
+    def _give_asks(
+        self, template: templates.PodTemplate, asks: held_asks.Asks, found: held_asks.Asks
+    ) -> templates.PodTemplate:
+        """Return the one template that is like this one, whose asks are ``asks``, and has those that were found."""
         if found == asks:
             return template
         key = template, found
@@ -209,6 +228,16 @@ class Records:
         known = tuple(asked for asked in amounts if self._offered.find(asked[0]) >= 0)
         requests = template.requests._replace(amounts=known)
         return replace(template, requests=requests, offered=self._offered.generation)
+
+
+def _limit_claims(said: _Said, template: templates.PodTemplate, *, initialized: bool) -> Grants:
+    """Return what counts of what a pod's annotations say, see ``told_cards.limit_claim``."""
+    most = {part.family: part.most for part in template.list_by_family()}
+    limited = (
+        (grant, told_cards.limit_claim(grant.slots, most[family], initialized=initialized))
+        for family, grant in said
+    )
+    return tuple(grant._replace(slots=slots) for grant, slots in limited if slots)
 
 
 def _is_evicted(pod: wire.Pod) -> bool:

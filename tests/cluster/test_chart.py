@@ -327,3 +327,5 @@ def test_the_admission_policy_can_be_left_out(tmp_path: Path) -> None:
     off = ("--set=admissionPolicy.enabled=false", "--set=config.queues.kueue=true")
     text = installed.rendered_chart(tmp_path, *off)
     assert "ValidatingAdmissionPolicy" not in text
+    # Everybody can write claims then.
+    assert not _config(_by_name(text)).trust_claims

@@ -57,18 +57,15 @@ _N_HAMI, _N_OF_EACH, _PODS = 10, 2, 160
 
 
 @lru_cache
-def list_maps() -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """HAMi's configurations: those that an engine sees through after a restart, and all.
-
-    By which of the others a pod that runs was read, an engine that begins does not know, see docs/migrate.md.
-    """
+def list_maps() -> tuple[str, ...]:
+    """HAMi's configurations: what a chart writes, another name, a mistake, another unit of memory, other defaults."""
     of_vendors = {key: part for one in read_fleet().vendors for key, part in one.config.items()}
 
     def write(**changes: Any) -> str:
         return yaml.safe_dump({**of_vendors, "nvidia": {**_NVIDIA, **changes}})
 
-    safe = write(), write(resourceCountName="example.com/vgpu"), "nvidia: ["
-    return safe, (*safe, write(memoryFactor=2), write(defaultCores=20))
+    named = write(resourceCountName="example.com/vgpu")
+    return write(), named, "nvidia: [", write(memoryFactor=2), write(defaultCores=20)
 
 
 class LostError(AssertionError):
@@ -78,7 +75,7 @@ class LostError(AssertionError):
 class World:
     """An engine, what the API server has, and binds under way.
 
-    Engines of even seeds restart, and their configuration changes only in ways that a new engine sees through.
+    Engines of even seeds restart.
 
     Attributes:
         counts: how often each thing happened, and how many pods were bound by each driver.
@@ -95,7 +92,7 @@ class World:
         self.under_way: dict[str, Bind] = {}
         # By node and device: the pods that hold it.
         self._holders: dict[tuple[str, str], set[str]] = defaultdict(set)
-        self._map = steering.ConfigMap(wire.Meta(name="hami-scheduler-device", namespace="kube-system", uid="m"), {"device-config.yaml": list_maps()[0][0]})  # fmt: skip
+        self._map = steering.ConfigMap(wire.Meta(name="hami-scheduler-device", namespace="kube-system", uid="m"), {"device-config.yaml": list_maps()[0]})  # fmt: skip
         self.engine = Engine(_CONFIG)
         self._silent: set[str] = set()
         self._restarts = seed % 2 == 0
@@ -136,7 +133,7 @@ class World:
             self._tell(events.PluginSilent(node, silent=False))
         self._silent.clear()
         # Of a ConfigMap that cannot be read an engine that begins knows nothing, and another one the last good one.
-        self._configure(list_maps()[0][0])
+        self._configure(list_maps()[0])
         for _ in range(60):
             while self.under_way:
                 self.on_bind_done()
@@ -375,7 +372,7 @@ class World:
     def on_configuration_changes(self) -> None:
         """HAMi's ConfigMap is edited, and everything is read again, as the operator does it."""
         if self.rng.random() >= 0.9:
-            self._configure(self.rng.choice(list_maps()[not self._restarts]))
+            self._configure(self.rng.choice(list_maps()))
 
     def _configure(self, text: str) -> None:
         self._map = msgspec.structs.replace(self._map, data={"device-config.yaml": text})

@@ -155,12 +155,10 @@ class Troubles:
     # Of the cluster.
 
     async def _map_changes(self) -> None:
-        """HAMi's configuration is edited, also so that nobody can read it.
-
-        What requests mean stays as it is: a replica that begins later would read the pods that run by what they mean then,
-        as docs/migrate.md says.
-        """
-        changes: Json = self._rng.choice(({}, {"deviceSplitCount": 5}))
+        """HAMi's configuration is edited, also so that nobody can read it, or so that requests mean something else."""
+        changes: Json = self._rng.choice(
+            ({}, {"deviceSplitCount": 5}, {"memoryFactor": 2}, {"defaultCores": 20})
+        )
         await self._configure(self._rng.choice((_write_config(**changes), "nvidia: [")))
         await self._last()
         await self.restore_map()

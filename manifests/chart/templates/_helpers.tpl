@@ -55,6 +55,8 @@ labels:
 
 {{- define "evenkeel.config" -}}
 {{- $config := deepCopy .Values.config -}}
+{{- /* Without the policy, tenants can write what their pods hold. */ -}}
+{{- if not .Values.admissionPolicy.enabled -}}{{- $_ := set $config "trustClaims" false -}}{{- end -}}
 {{- $webhook := dict "port" 9443 "name" (printf "%s-webhook" (include "evenkeel.name" .)) "namespace" .Release.Namespace -}}
 {{- if .Values.webhook.certManager.enabled -}}{{- $_ := set $webhook "certificates" "/etc/evenkeel-webhook" -}}{{- end -}}
 {{- if .Values.webhook.enabled -}}
