@@ -319,6 +319,24 @@ def test_a_pod_that_is_deleted_is_not_waited_for() -> None:
     assert turns.list_nodes() == set()
 
 
+def test_the_lock_of_a_pod_that_went_is_removed_if_the_next_job_does_not_take_it() -> None:
+    turns = Turns()
+    first, second, third = job("1"), job("2"), job("3")
+    for one in (first, second, third):
+        add(turns, one)
+    turns.note_bound(first, 0.0)
+    assert turns.note_pod_gone("1") == [Start(second)]
+    assert turns.note_failed(second) == [Start(third)]
+    assert turns.note_failed(third) == [Release(first)]
+    # Once another job has the lock, it is that job's.
+    add(turns, first)
+    add(turns, second)
+    turns.note_bound(first, 0.0)
+    turns.note_pod_gone("1")
+    turns.note_taken(second)
+    assert turns.note_failed(second) == []
+
+
 def test_a_node_that_is_deleted_gives_back_what_waits_for_it() -> None:
     turns = Turns()
     first, second = job("1"), job("2")

@@ -44,8 +44,8 @@ class AnyOrder(RuleBasedStateMachine):
         self.queue: dict[str, list[Job]] = defaultdict(list)
         self.retry_at: dict[str, float] = {}
         self.silent: set[str] = set()
-        # Whose locks are removed, because nobody else would.
-        self.released: set[Job] = set()
+        # By node: the pod that went before it was served, whose lock may still be there.
+        self.left: dict[str, Job] = {}
 
     @initialize(contends=st.booleans())
     def begin(self, *, contends: bool) -> None:
@@ -74,7 +74,7 @@ class AnyOrder(RuleBasedStateMachine):
                     assert left.is_to_release
                     assert not self.queue[left.node]
                     assert left.node not in self.held
-                    self.released.add(left)
+                    assert self.left.pop(left.node) is left
                 case PluginSilent(node, silent):
                     assert (node in self.silent) != silent, "the same news twice"
                     (self.silent.add if silent else self.silent.remove)(node)
@@ -111,6 +111,7 @@ class AnyOrder(RuleBasedStateMachine):
     def takes(self, data: st.DataObject) -> None:
         one = data.draw(st.sampled_from(self.at_work()))
         if MOVES[self.turns._turns[one.job.node].state].get(Event.TAKEN):
+            self.left.pop(one.job.node, None)
             self.heed(self.turns.note_taken(one.job))
 
     @precondition(lambda self: self.at_work())
@@ -122,6 +123,7 @@ class AnyOrder(RuleBasedStateMachine):
 
     def contend(self, one: Job, holder: str = "") -> None:
         self.leave(one.node)
+        self.left.pop(one.node, None)
         queue = self.queue[one.node]
         queue.insert(sum(other.place < one.place for other in queue), one)
         self.retry_at[one.node] = self.now + 1.0
@@ -155,6 +157,7 @@ class AnyOrder(RuleBasedStateMachine):
         one.is_bound, one.bound_at = True, self.now
         one.until = self.now + 1.0 if one.answered else float("inf")
         self.ends[one.job] += 1
+        self.left.pop(one.job.node, None)
         self.heed(self.turns.note_bound(one.job, self.now))
 
     @precondition(lambda self: self.at_work())
@@ -181,6 +184,7 @@ class AnyOrder(RuleBasedStateMachine):
         self.retry_at.pop(node, None)
         if node in self.held and self.held[node].is_bound:
             self.leave(node)
+        self.left.pop(node, None)
         self.heed(self.turns.note_unlocked(node))
         assert node not in self.silent
 
@@ -189,19 +193,18 @@ class AnyOrder(RuleBasedStateMachine):
     def pod_goes(self, data: st.DataObject) -> None:
         one = data.draw(st.sampled_from(self.jobs))
         holder = self.held.get(one.node)
-        is_left = holder is not None and holder.job is one and holder.is_bound
-        if holder is not None and is_left:
+        if holder is not None and holder.job is one and holder.is_bound:
             self.leave(one.node)
-            is_left = not holder.answered and not self.queue[one.node]
+            if not holder.answered:
+                self.left[one.node] = one
         self.heed(self.turns.note_pod_gone(one.uid))
-        assert (one in self.released) == is_left
-        self.released.discard(one)
 
     @rule(node=st.sampled_from(NODES))
     def node_goes(self, node: str) -> None:
         self.retry_at.pop(node, None)
         if node in self.held and self.held[node].is_bound:
             self.leave(node)
+        self.left.pop(node, None)
         self.heed(self.turns.note_node_gone(node))
         assert not self.turns.list_waiting(node)
 
@@ -236,6 +239,10 @@ class AnyOrder(RuleBasedStateMachine):
             assert list(self.turns.list_waiting(node)) == self.queue[node]
 
     @invariant()
+    def no_lock_stays_that_nobody_takes_over(self) -> None:
+        assert set(self.left) <= set(self.held)
+
+    @invariant()
     def whose_turn_it_is_is_known(self) -> None:
         known = set(self.turns.list_pods()) - set(HOLDERS.values())
         assert known == {one.job.uid for one in self.held.values()}
@@ -261,6 +268,8 @@ class AnyOrder(RuleBasedStateMachine):
         assert self.held.keys() <= self.turns.list_nodes()
         for held in list(self.held.values()):
             self.leave(held.job.node)
+            if not held.answered:
+                self.left[held.job.node] = held.job
             self.heed(self.turns.note_pod_gone(held.job.uid))
         assert self.turns.list_nodes() == set()
 

@@ -183,16 +183,20 @@ async def test_a_lock_of_a_pod_without_a_node_is_taken_over_from_any_of_our_own_
     assert await take(api, schedulers=schedulers) == taken
 
 
-async def test_a_lock_is_given_back_by_the_pod_that_it_names_only() -> None:
-    api = Api(dated("<1>,default,p"))
+@pytest.mark.parametrize(
+    "since", ["<100>,default,p", "<1>,default,runs", ""], ids=["a later pod", "another", "none"]
+)
+async def test_a_lock_is_given_back_only_if_it_was_written_for_the_pod(since: str) -> None:
+    """A pod that came later under the same name may have a lock of its own."""
+    api = Api(None)
     lock = NodeLock(api, schedulers=("ours",), timeout_seconds=300.0)  # type: ignore[arg-type]
-    await lock.undo(job())
-    assert api.node["metadata"]["annotations"] == {names.HAMI_LOCK: None}
-    other = dated("<1>,default,runs") or ""
-    api = Api(other)
-    lock = NodeLock(api, schedulers=("ours",), timeout_seconds=300.0)  # type: ignore[arg-type]
-    await lock.undo(job())
-    assert api.node["metadata"]["annotations"] == {names.HAMI_LOCK: other}
+    taken = job()
+    await lock.take(taken, lambda: True)
+    if since:
+        api.node["metadata"]["annotations"] = {names.HAMI_LOCK: dated(since)}
+    await lock.undo(taken)
+    kept = dated(since) if since else None
+    assert api.node["metadata"]["annotations"] == {names.HAMI_LOCK: kept}
 
 
 async def take_mlu(api: Api, bound: Job) -> bool:

@@ -95,16 +95,17 @@ class NodeLock:
         return Contended("writers of the node")
 
     async def undo(self, job: Job) -> None:
-        """Remove the locks that are the pod's.
+        """Remove the locks that were written for the pod.
 
         Raises:
             ApiError: the node cannot be read or written; a node that is gone is no error.
         """
-        for _ in range(_RACES):
+        for _ in range(_RACES if job.locked_at else 0):
             try:
                 found = await self._api.get(kinds.NODES.find_path(job.node))
                 notes = found["metadata"].get("annotations") or {}
-                own = [one for one in job.list_locks() if _is_own(one, notes.get(one.key, ""), job)]
+                # A pod that came later under the same name may have a lock of its own.
+                own = [one for one in job.list_locks() if notes.get(one.key) == _write(one, job)]
                 if own:
                     await self._write_locks(found, dict.fromkeys((one.key for one in own), None))
             except ApiError as error:

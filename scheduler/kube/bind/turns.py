@@ -37,6 +37,10 @@ _LEFT_ALONE_SECONDS = 60.0
 _NEVER = float("inf")
 # States in which a worker has the job: what is stuck then is a bind in doubt.
 _WORKER_STATES = frozenset({State.TAKING, State.BINDING, State.EARLY})
+# Events after which the lock of a pod that went is not there any more.
+_LOCK_CHANGES = frozenset(
+    {Event.TAKEN, Event.BOUND, Event.CONTENDED, Event.UNLOCKED, Event.NODE_GONE}
+)
 
 
 Effect = Start | GiveBack | Release | PluginSilent
@@ -52,6 +56,7 @@ class _Turn:
         job: the job whose turn it is; None if it is the turn of no job of this process.
         holder: the uid of the pod whose turn it is; empty if it is not known.
         waiting: the jobs that come next, in the order of their places.
+        left: the bound job whose pod went before it was served; its lock may still be there. None once another job has the lock.
         until: the loop time at which all waiting ends.
         stuck_since: the loop time since which no turn ends; None while turns end.
     """
@@ -61,6 +66,7 @@ class _Turn:
     job: Job | None = None
     holder: str = ""
     waiting: list[Job] = field(default_factory=list)
+    left: Job | None = None
     until: float = _NEVER
     stuck_since: float | None = None
 
@@ -212,17 +218,16 @@ class Turns:
                 )
             return []
         turn.state = after
+        if (before, event) == (State.ALLOCATING, Event.POD_GONE):
+            turn.left = turn.job
+        elif event in _LOCK_CHANGES:
+            turn.left = None
         if after != State.FREE:
             return self._enter_state(turn, now)
         # A turn that finds the lock taken again and again is as stuck as one that waits for an answer.
         if (before, event) != (State.BUSY, Event.TIME_OVER):
             turn.stuck_since = None
-        # The next job takes the lock over; without one, the lock would stay.
-        left: list[Effect] = []
-        if (before, event) == (State.ALLOCATING, Event.POD_GONE) and turn.job and not turn.waiting:
-            turn.job.is_to_release = True
-            left = [Release(turn.job)]
-        return self._free_turn(turn) + left
+        return self._free_turn(turn)
 
     def _enter_state(self, turn: _Turn, now: float) -> list[Effect]:
         match turn.state:
@@ -262,7 +267,11 @@ class Turns:
         if turn.waiting:
             return self._move_turn(turn, Event.START)
         del self._turns[turn.node]
-        return []
+        # The next job would take the lock over; without one, the lock would stay.
+        if turn.left is None:
+            return []
+        turn.left.is_to_release = True
+        return [Release(turn.left)]
 
     def _clear_turn(self, turn: _Turn) -> Job | None:
         """Take the turn from its job, and return the job."""
