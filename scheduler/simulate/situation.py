@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from scheduler.api import kai, kueue, names, wire
+from scheduler.api.admission.settings import AdmissionSettings, follow_devices
 from scheduler.api.door import events, notes
 from scheduler.api.kinds import PODS
 from scheduler.api.queues.settings import KaiSettings, QueueSettings
@@ -20,6 +21,7 @@ from scheduler.engine.chores import PROMPT
 from scheduler.engine.engine import Engine
 from scheduler.engine.questions.simulating import PodsByGroup
 from scheduler.errors import BadInput
+from scheduler.simulate.admitting import admit_pods
 from scheduler.simulate.changes import scale, what_if
 from scheduler.simulate.changes.what_if import Changes
 from scheduler.simulate.queues import read_key
@@ -101,8 +103,12 @@ def prepare(
     return Situation(inventory, making, displaced, unlisted, [*remarks, *making.remarks], own)
 
 
-def _configure(engine: Engine, inventory: Inventory) -> None:
-    """Let an engine read the ConfigMaps that configure devices."""
+def _configure(engine: Engine, inventory: Inventory, config: Config) -> AdmissionSettings | None:
+    """Let an engine read the ConfigMaps that configure devices; return by what pods with devices are admitted, if they are."""
+    webhook = config.device_webhook
+    admission = None if webhook is None else webhook.admission
+    if admission is not None:
+        admission = replace(admission, scheduler_names=config.scheduler_names)
     for position, found in inventory.config_maps:
         for note in engine.handle(events.Seen(found), 0.0):
             if isinstance(note, notes.DeviceMapRead) and note.problem:
@@ -110,6 +116,9 @@ def _configure(engine: Engine, inventory: Inventory) -> None:
                 problem = BadInput("", note.problem)
                 inventory.keep_problem(InputProblem(position, named, problem))
                 inventory.refuse_mistakes()
+            elif isinstance(note, notes.DeviceMapRead) and note.taken and admission is not None:
+                admission = follow_devices(admission, note.taken)
+    return admission
 
 
 def make_engine(
@@ -130,19 +139,10 @@ def make_engine(
     config = replace(config, queues=_switch_on(config.queues, inventory))
     engine = Engine(config, pace=PROMPT, is_shared=False)
     made, given = _part_workloads(inventory)
-    _configure(engine, inventory)
-    for found in (
-        *inventory.policies,
-        *inventory.namespaces,
-        *inventory.peers,
-        *inventory.grouping,
-        *given,
-        *inventory.budgets,
-        *inventory.storage,
-    ):
-        engine.handle(events.Seen(found), now)
-    for node in inventory.nodes:
-        engine.handle(events.Seen(node), now)
+    admission = _configure(engine, inventory, config)
+    _show_rest(engine, inventory, given, now)
+    if admission is not None:
+        admit_pods(engine, inventory, admission)
     for pod in inventory.pods:
         engine.handle(events.Seen(_date_pod(pod, now) if config.ageing_per_hour else pod), now)
     foreign = [one for one in inventory.pods if one.spec.scheduler_name not in config.scheduler_names]  # fmt: skip
@@ -166,6 +166,26 @@ def make_engine(
     # With this call everything that is expensive to compile is compiled.
     engine.decide(now, Unlimited(pods=0))
     return engine
+
+
+def _show_rest(
+    engine: Engine,
+    inventory: Inventory,
+    given: Iterable[kueue.QueueObject | kai.Queue],
+    now: float,
+) -> None:
+    """Let an engine see all that is neither a pod nor a Workload that was made here; of queues, what was given."""
+    for found in (
+        *inventory.policies,
+        *inventory.namespaces,
+        *inventory.peers,
+        *inventory.grouping,
+        *given,
+        *inventory.budgets,
+        *inventory.storage,
+        *inventory.nodes,
+    ):
+        engine.handle(events.Seen(found), now)
 
 
 def _switch_on(settings: QueueSettings, inventory: Inventory) -> QueueSettings:

@@ -164,9 +164,10 @@ class ContainerDraft:
         """List the resources that the limits or the requests name."""
         return {*self._limits, *self._requests, *self._new_limits}
 
-    def list_limits(self) -> Quantities:
-        """List all limits, with those that were added."""
-        return {**self._limits, **self._new_limits}
+    def make_resources(self) -> Resources:
+        """Make the requests and limits as they are after the changes; what is limited is requested, too."""
+        limits = {**self._limits, **self._new_limits}
+        return Resources({**limits, **self._requests, **self._new_requests}, limits)
 
     def add_env(self, name: str, value: str) -> None:
         """Add an environment variable, so that it has this value.
@@ -239,17 +240,18 @@ class PodDraft:
         self.annotations = dict(self._had_notes or {})
 
     def read_pod(self) -> wire.Pod | None:
-        """Read the pod with the limits that it has after the changes; None if it is no pod that can be placed."""
+        """Read the pod as it is after the changes; None if it is no pod that can be placed."""
         try:
             pod = _PODS.decode(self._raw)
         except (msgspec.MsgspecError, UnicodeError, RecursionError):
             return None
         containers = [*(pod.spec.init_containers or ()), *pod.spec.containers]
         for draft, container in zip(self.list_all_containers(), containers, strict=True):
-            limits = draft.list_limits()
-            requests = container.resources.requests if container.resources is not None else None
-            container.resources = Resources({**limits, **(requests or {})}, limits)
+            container.resources = draft.make_resources()
         pod.metadata.namespace = self.namespace
+        pod.metadata.annotations = dict(self.annotations)
+        pod.spec.node_selector = dict(self.node_selector)
+        pod.spec.scheduler_name = self.scheduler_name
         return pod
 
     def list_all_containers(self) -> list[ContainerDraft]:

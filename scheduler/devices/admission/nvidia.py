@@ -35,7 +35,7 @@ def mutate_container(container: ContainerDraft, pod: PodDraft, settings: Admissi
     asks = _add_count(container, nvidia)
     asks = _add_all_cores(container, nvidia) or asks
     # The webhook itself writes requests for parts that NVIDIA's plugin offers, and that plugin shows them in the same variable.
-    has_cards = asks or any(map(plugin_parts.is_part, container.list_limits()))
+    has_cards = asks or any(map(plugin_parts.is_part, container.list_resources()))
     if has_cards and nvidia.runtime_class and pod.runtime_class is None:
         pod.runtime_class = nvidia.runtime_class
     if not has_cards and nvidia.hides_cards:

@@ -80,14 +80,17 @@ def review_pod(
         pod = PodDraft(raw, namespace)
     except BadInput as error:
         return Error(str(error), is_unreadable=True)
-    return _decide(pod, settings, facts)
+    return change_pod(pod, settings, facts) or Allowed(pod.list_operations())
 
 
-def _decide(pod: PodDraft, settings: AdmissionSettings, facts: ClusterFacts) -> Verdict:
+def change_pod(
+    pod: PodDraft, settings: AdmissionSettings, facts: ClusterFacts
+) -> Denied | Error | None:
+    """Give a pod that is to be created what it lacks; return why it may not be, None if it may."""
     if not pod.containers:
         return Denied("pod has no containers")
     if not _may_change(pod, settings):
-        return Allowed([])
+        return None
     asks = _change_containers(pod, settings, facts)
     if not isinstance(asks, bool):
         return asks
@@ -100,7 +103,7 @@ def _decide(pod: PodDraft, settings: AdmissionSettings, facts: ClusterFacts) -> 
     excess = facts.find_quota_excess(pod)
     if excess is not None:
         return Denied(make_visible(f"exceeding resource quota: {excess}"))
-    return Allowed(pod.list_operations())
+    return None
 
 
 def _may_change(pod: PodDraft, settings: AdmissionSettings) -> bool:
