@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from scheduler.api import wire
 from scheduler.api.admission.backends import Backend
 from scheduler.api.door.decisions import Bind
 from scheduler.config import Config
@@ -48,9 +49,9 @@ class Lookups:
         pod = draft.read_pod()
         return None if pod is None else self._engine.ask(SpaceQuotaExcess(pod)) or None
 
-    def list_backends(self, cards: str) -> Sequence[Backend]:
-        """List the ways in which nodes share GPUs; ``cards`` as in ``SharedGpus``. Another thread calls it."""
-        return self._engine.ask(SharedGpus(cards))
+    def list_backends(self, cards: str, pod: wire.Pod | None) -> Sequence[Backend]:
+        """List the ways in which nodes share GPUs, as ``SharedGpus``. Another thread calls it."""
+        return self._engine.ask(SharedGpus(cards, pod))
 
     def get_labels(self, node: str) -> Mapping[str, str] | None:
         """Return the labels of a node; None if it does not exist."""

@@ -22,7 +22,7 @@ _WORDS = frozenset({names.SHARE_MEMORY, names.SHARE_CORES})
 
 def admit_pods(engine: Engine, inventory: Inventory, settings: AdmissionSettings) -> None:
     """Write requests for shares as requests to what the nodes have that the engine knows; leave out pods that are refused."""
-    facts = ClusterFacts(list_backends=lambda cards: engine.ask(SharedGpus(cards)))
+    facts = ClusterFacts(list_backends=lambda cards, pod: engine.ask(SharedGpus(cards, pod)))
     admitted = []
     for pod in inventory.pods:
         if not _requests_share(pod):

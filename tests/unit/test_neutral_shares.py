@@ -42,7 +42,7 @@ WHOLE = {GPU: "1", "nvidia.com/gpucores": "100"}
 
 def review(pod: Json, *there: Backend, ways: tuple[str, ...] = WAYS) -> steps.Verdict:
     settings = replace(AdmissionSettings(), ways=ways)
-    facts = ClusterFacts(list_backends=lambda _: there)
+    facts = ClusterFacts(list_backends=lambda _cards, _pod: there)
     return steps.review_pod(msgspec.json.encode(pod), "team", settings, facts)
 
 
@@ -128,7 +128,7 @@ def test_who_gets_a_part_sees_it_where_cards_are_hidden_from_others(there: Backe
     nvidia = NvidiaAdmission(hides_cards=True, runtime_class="nvidia")
     settings = replace(AdmissionSettings(), nvidia=nvidia)
     pod = make_pod(make_container("a"), *ask("4Gi")["spec"]["containers"])
-    facts = ClusterFacts(list_backends=lambda _: (there,))
+    facts = ClusterFacts(list_backends=lambda _cards, _pod: (there,))
     verdict = steps.review_pod(msgspec.json.encode(pod), "team", settings, facts)
     assert isinstance(verdict, Allowed)
     made = apply_patch(pod, verdict.patch)["spec"]

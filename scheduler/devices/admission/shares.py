@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
-from scheduler.api import names, plugin_parts, values
+from scheduler.api import names, plugin_parts, values, wire
 from scheduler.api.admission import backends
 from scheduler.api.admission.backends import Backend
 from scheduler.api.admission.settings import AdmissionSettings
@@ -24,6 +25,10 @@ _MIB_MAX = 2**31 - 1
 # A slice of the compute comes with at least this part of its share of the memory: an eighth for a seventh.
 _LEAST_MEMORY = 7 / 8
 _EPSILON = 1e-9
+
+# From the resource by which pods request cards, and a pod, to the ways in which the nodes share GPUs that the pod accepts;
+# without a pod, all nodes.
+ListBackends = Callable[[str, wire.Pod | None], Sequence[Backend]]
 
 
 class _Wish(NamedTuple):
@@ -44,9 +49,7 @@ class _Wish(NamedTuple):
     words: str
 
 
-def translate(
-    pod: PodDraft, settings: AdmissionSettings, list_backends: Callable[[str], Sequence[Backend]]
-) -> bool:
+def translate(pod: PodDraft, settings: AdmissionSettings, list_backends: ListBackends) -> bool:
     """Write the requests for shares of all containers as requests to what is there; return whether there are any.
 
     Raises:
@@ -56,8 +59,8 @@ def translate(
     wishes = [(one, _read_wish(one, settings)) for one in pod.list_all_containers()]
     found = [(one, wish) for one, wish in wishes if wish is not None]
     found = found or list(_read_kai(pod, settings))
-    there = list_backends(settings.nvidia.count) if found else ()
-    for (container, wish), backend in zip(found, _choose(found, pod, settings, there), strict=True):
+    chosen = _choose_reachable(found, pod, settings, list_backends) if found else []
+    for (container, wish), backend in zip(found, chosen, strict=True):
         for resource in (names.SHARE_MEMORY, names.SHARE_CORES):
             container.drop(resource)
         _write(container, wish, backend, settings)
@@ -126,6 +129,25 @@ def _list_own(container: ContainerDraft, settings: AdmissionSettings) -> list[st
     return found + [one for one in container.list_resources() if plugin_parts.is_part(one)]
 
 
+def _choose_reachable(
+    found: Sequence[tuple[ContainerDraft, _Wish]],
+    pod: PodDraft,
+    settings: AdmissionSettings,
+    list_backends: ListBackends,
+) -> list[Backend]:
+    """Choose among what the nodes have that the pod accepts; if they cannot serve it, among what all nodes have.
+
+    Labels and taints of nodes change, and the pod waits then as any other pod does.
+
+    Raises:
+        BadInput: no node can serve it.
+    """
+    count = settings.nvidia.count
+    with suppress(BadInput):
+        return _choose(found, pod, settings, list_backends(count, pod.read_pod()))
+    return _choose(found, pod, settings, list_backends(count, None))
+
+
 def _choose(
     found: Sequence[tuple[ContainerDraft, _Wish]],
     pod: PodDraft,
@@ -145,8 +167,6 @@ def _choose(
             return chosen
         if len(chosen) > at_most:
             at_most = unserved = len(chosen)
-    if not found:
-        return []
     container, wish = found[unserved]
     alone = any(
         _choose_sizes(found[unserved : unserved + 1], pod, settings, [one])

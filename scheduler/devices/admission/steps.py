@@ -7,20 +7,18 @@ Source: HAMi (v2.10), ``pkg/scheduler/webhook.go``. Unlike HAMi, pods that name 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import NamedTuple
 
 import msgspec
 
 from scheduler.api import names
-from scheduler.api.admission.backends import Backend
 from scheduler.api.admission.settings import AdmissionSettings
 from scheduler.devices.admission import nvidia, shares, vendors
 from scheduler.devices.admission.drafts import Json, PodDraft
 from scheduler.errors import BadInput, make_visible
 
 FindQuotaExcess = Callable[[PodDraft], str | None]
-ListBackends = Callable[[str], Sequence[Backend]]
 
 
 class ClusterFacts(NamedTuple):
@@ -28,11 +26,11 @@ class ClusterFacts(NamedTuple):
 
     Attributes:
         find_quota_excess: says which quota of its namespace a pod exceeds, as it is after its changes; None for none.
-        list_backends: lists the ways in which nodes share GPUs, given the resource by which pods request cards.
+        list_backends: lists the ways in which nodes share GPUs.
     """
 
     find_quota_excess: FindQuotaExcess = lambda _: None
-    list_backends: ListBackends = lambda _: ()
+    list_backends: shares.ListBackends = lambda _cards, _pod: ()
 
 
 class Allowed(NamedTuple):

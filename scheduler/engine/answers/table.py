@@ -7,6 +7,7 @@ from typing import Any
 
 from scheduler.engine.answers import (
     auditing,
+    backends,
     defrag,
     explaining,
     kai_queues,
@@ -77,7 +78,7 @@ ANSWERS: Mapping[type[Question[Any]], Callable[[Inside, Any], Any]] = {
     of_nodes.NodeCounts: nodes.count_nodes,
     of_nodes.DriverNotices: nodes.list_notices,
     of_nodes.CardDrivers: nodes.list_drivers,
-    of_nodes.SharedGpus: nodes.list_backends,
+    of_nodes.SharedGpus: backends.list_backends,
     of_spaces.SpaceQuotaStates: space_quotas.list_states,
     of_spaces.SpaceQuotaExcess: space_quotas.find_excess,
     of_volumes.KnownClaim: volumes.find_claim,

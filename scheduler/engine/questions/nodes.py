@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from scheduler.api import wire
 from scheduler.api.admission.backends import Backend
 from scheduler.devices.contract import CardDriver
 from scheduler.engine.questions.contract import Fact, Lookup
@@ -55,6 +56,8 @@ class SharedGpus(Fact[tuple[Backend, ...]], frozen=True):
 
     Attributes:
         cards: the resource by which pods request cards whose shares have any size.
+        pod: only nodes count that this pod accepts; None: all nodes.
     """
 
     cards: str
+    pod: wire.Pod | None = None

@@ -123,7 +123,7 @@ def suits(wish: Wish, volume: Volume) -> bool:
 def includes_node(terms: Terms, labels: Labels) -> bool:
     """Whether the terms include a node with these labels; None includes all nodes."""
     return terms is None or any(
-        all(_meets_requirement(one, labels) for one in term.labels) for term in terms
+        all(meets_requirement(one, labels) for one in term.labels) for term in terms
     )
 
 
@@ -180,7 +180,8 @@ def _score_taken(taken: Sequence[tuple[int, int]], curve: Ints) -> int:
     return (2 * points + len(taken)) // (2 * len(taken))
 
 
-def _meets_requirement(one: Requirement, labels: Labels) -> bool:
+def meets_requirement(one: Requirement, labels: Labels) -> bool:
+    """Whether a set of labels meets a requirement; for the operators of a NodeSelectorTerm."""
     if one.operator not in {"Gt", "Lt"}:
         return one.holds(labels)
     value, bound = (
