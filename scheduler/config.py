@@ -60,6 +60,7 @@ class Config:
         hami_scheduler_nodes: label selector of the nodes on which HAMi's own scheduler allocates; empty for none.
         hami_config_map, hami_plugin_config_map: namespace/name of what configures HAMi; empty: as by HAMi's chart.
         trust_claims: what a running pod holds of cards is what its annotations say, even if that is more than it requests.
+        publish_parts: nodes get what their cards have together of memory and cores as resources, for autoscalers.
         gpu_resources: resources by which nodes offer GPUs that nobody counts, ``*`` for any end.
         card_probation_seconds: for so long no new pod gets a card that was ill.
         lock_timeout_seconds: the age that ends a HAMi node lock that nothing else can end.
@@ -83,6 +84,7 @@ class Config:
     hami_config_map: str = ""
     hami_plugin_config_map: str = ""
     trust_claims: bool = True
+    publish_parts: bool = False
     gpu_resources: tuple[str, ...] = ()
     card_probation_seconds: float = 60.0
     lock_timeout_seconds: float = 300.0
@@ -350,6 +352,7 @@ _READ: dict[str, Callable[[Any], Any]] = {
     "hamiSchedulerNodes": partial(selector_text.check_text, field="hamiSchedulerNodes"),
     "hamiConfigMap": partial(maps.read_reference, field="hamiConfigMap"),
     "hamiPluginConfigMap": partial(maps.read_reference, field="hamiPluginConfigMap"),
+    "publishParts": partial(values.read_flag, field="publishParts"),
     "trustClaims": partial(values.read_flag, field="trustClaims"),
     "roleLabel": _parse_key,
     "gpuResources": _parse_resources,

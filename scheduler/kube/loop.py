@@ -31,6 +31,7 @@ from scheduler.kube.evict.evictor import Evictor
 from scheduler.kube.foreign import ForeignWrites
 from scheduler.kube.inbox import Inbox
 from scheduler.kube.jobs.hands import JobHands
+from scheduler.kube.offers import PartOffers
 from scheduler.kube.queues.hands import QueueHands
 from scheduler.kube.queues.kai import KaiHands
 from scheduler.kube.report.groups import GroupReports
@@ -56,6 +57,7 @@ class Hands(NamedTuple):
     kai: KaiHands | None = None
     device_maps: DeviceMapHands | None = None
     foreign: ForeignWrites | None = None
+    offers: PartOffers | None = None
 
 
 class _Decided(NamedTuple):
@@ -96,6 +98,7 @@ class Loop:
             self._kai,
             self._device_maps,
             self._foreign,
+            self._offers,
         ) = hands
         self._is_leading = is_leading
         self._reporter, self._tally, self._policy_status = reporter, tally, policy_status
@@ -210,6 +213,8 @@ class Loop:
             self._device_maps.hear(noted)
         if self._foreign is not None:
             self._foreign.hear(event)
+        if self._offers is not None:
+            self._offers.hear(event)
         self._tell_binder(event)
 
     def _tell_binder(self, event: Event) -> None:

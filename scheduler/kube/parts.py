@@ -36,6 +36,7 @@ from scheduler.kube.lead.memory import DemandNotes
 from scheduler.kube.lead.role import RoleLabel
 from scheduler.kube.lookups import Lookups
 from scheduler.kube.loop import Hands, Loop
+from scheduler.kube.offers import PartOffers
 from scheduler.kube.options import Options
 from scheduler.kube.queues import kai
 from scheduler.kube.queues.hands import QueueHands, Ties
@@ -121,6 +122,9 @@ class Parts:
         )
         self.binder = self._make_binder(fence, node_lock)
         self.foreign = self._make_foreign(node_lock) if find_foreign(config) != NOTHING else None
+        self.offers = (
+            PartOffers(api, self.engine, self.is_deciding) if config.publish_parts else None
+        )
         self.evictor = Evictor(
             api,
             EvictPermit(self.lease.get_present_term, self.binder.withdraw_bind),
@@ -150,6 +154,7 @@ class Parts:
                 self.kai,
                 self.device_maps,
                 self.foreign,
+                self.offers,
             ),
             is_leading=self.is_deciding,
             reporter=self.reporter,
@@ -173,6 +178,7 @@ class Parts:
             with_kai=has_kai,
             webhook=config.webhook,
             config_maps=config.config_maps,
+            publishes_parts=config.publish_parts,
         )
         self.rights = Rights(side_api, needed)
         signs = Signs(
@@ -317,6 +323,8 @@ class Parts:
         self.device_maps.report_all()
         if self.foreign is not None:
             self.foreign.begin_term()
+        if self.offers is not None:
+            self.offers.begin_term()
         if self.queues is not None:
             self.queues.begin_term(is_listed=self.leading.is_listed_in_term())
         if self.kai is not None:

@@ -47,6 +47,7 @@ def list_needed(
     with_kai: bool = False,
     webhook: Served | None = None,
     config_maps: Iterable[str] = (),
+    publishes_parts: bool = False,
 ) -> list[Right]:
     """List every right that Evenkeel needs.
 
@@ -57,6 +58,7 @@ def list_needed(
         with_kai: whether KAI's queues are managed.
         webhook: the webhook that is served; None for none.
         config_maps: the ConfigMaps that are read, as namespace/name.
+        publishes_parts: whether nodes get what their cards have together as resources.
     """
     rights = [
         *(_make_right(verb, kind) for kind in kinds.WATCHED for verb in ("list", "watch")),
@@ -84,6 +86,8 @@ def list_needed(
     maps = kinds.CONFIG_MAPS.group, kinds.CONFIG_MAPS.plural, ""
     for key in config_maps:
         rights += [Right(verb, *maps, *kinds.split_key(key)) for verb in ("list", "watch")]
+    if publishes_parts:
+        rights.append(_make_right("patch", kinds.NODES, "status"))
     if lease_namespace:
         leases = kinds.LEASES.group, kinds.LEASES.plural, "", lease_namespace
         rights += [Right(verb, *leases, lease_name) for verb in ("get", "update", "watch")]

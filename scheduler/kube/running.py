@@ -87,6 +87,8 @@ class RunningParts:
             self._tasks.start(work)
         if parts.foreign is not None:
             self._tasks.start(parts.foreign.run())
+        if parts.offers is not None:
+            self._tasks.start(parts.offers.run())
         if parts.queues is not None:
             self._tasks.start(parts.queues.run())
         if parts.jobs is not None:

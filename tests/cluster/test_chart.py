@@ -68,6 +68,7 @@ def _config(objects: dict[tuple[str, str], Json]) -> config.Config:
         ),
         ("manifests/device-webhook", ["--set=deviceWebhook.enabled=true"]),
         ("manifests/rebalance", ["--set=rebalance.enabled=true"]),
+        ("manifests/publish-parts", ["--set=config.publishParts=true"]),
         (
             "manifests/hami-config",
             [
@@ -76,7 +77,16 @@ def _config(objects: dict[tuple[str, str], Json]) -> config.Config:
             ],
         ),
     ],
-    ids=["beside", "in place", "queues", "webhook", "device webhook", "rebalance", "hami config"],
+    ids=[
+        "beside",
+        "in place",
+        "queues",
+        "webhook",
+        "device webhook",
+        "rebalance",
+        "parts",
+        "hami config",
+    ],
 )
 def test_the_chart_and_the_kustomization_are_the_same(
     folder: str, values: list[str], control_plane: ControlPlane, tmp_path: Path

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 Json = dict[str, Any]
@@ -48,3 +49,25 @@ def karpenter(pod: Json) -> bool:
         and not pod["status"].get("nominatedNodeName")
         and not owners & {("apps/v1", "DaemonSet"), ("v1", "Node")}
     )
+
+
+def fits_new_node(pod: Json, model: Json) -> bool:
+    """Whether a pod without other wishes fits on an empty node like a present one: its resources suffice for all requests.
+
+    Source: NodeResourcesFit, which Cluster Autoscaler runs on a copy of a node of the group.
+    """
+    there = {key: parse_amount(text) for key, text in model["status"]["allocatable"].items()}
+    wanted: dict[str, Fraction] = {}
+    for container in pod["spec"]["containers"]:
+        resources = container.get("resources", {})
+        for key, text in {**resources.get("limits", {}), **resources.get("requests", {})}.items():
+            wanted[key] = wanted.get(key, Fraction(0)) + parse_amount(text)
+    return all(amount <= there.get(key, 0) for key, amount in wanted.items())
+
+
+def parse_amount(text: str | int) -> Fraction:
+    """A quantity with the suffixes of these tests."""
+    one = Fraction(1)
+    units = {"m": one / 1000, "Ki": one * 2**10, "Mi": one * 2**20, "Gi": one * 2**30}
+    found = next((unit for unit in units if str(text).endswith(unit)), "")
+    return Fraction(str(text).removesuffix(found)) * units.get(found, one)

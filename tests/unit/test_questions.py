@@ -60,6 +60,7 @@ from scheduler.engine.questions.nodes import (
     KnownNode,
     KnownNodes,
     NodeCounts,
+    OfferedParts,
     SharedGpus,
 )
 from scheduler.engine.questions.pods import (
@@ -254,7 +255,7 @@ def list_questions(engine: Engine, rng: random.Random) -> list[Question[Any]]:
         TypicalPods(()), FiguresBy(typical), JudgedNodes(), EmptyNodes(()), SharesOf(nodes[:-1]), DevicesOn(nodes[:-1]),
         GroupOfPods(),
         Departures(), Totals(), Devices(), Holds(), Instances(), Stranded(), Fragments(demand), ChangedNodes(("cpu", "memory")), UseByNode(),
-        OccupiedNodes(), KnownNode(node), KnownNodes(), NodeCounts(), CardDrivers(), SharedGpus("nvidia.com/gpu"), SpaceQuotaStates(), SpaceQuotaExcess(pod), KnownPod(uid), KnownPods(), PodVersion(uid),
+        OccupiedNodes(), KnownNode(node), KnownNodes(), NodeCounts(), CardDrivers(), SharedGpus("nvidia.com/gpu"), OfferedParts(node), SpaceQuotaStates(), SpaceQuotaExcess(pod), KnownPod(uid), KnownPods(), PodVersion(uid),
         MissingKeys("Pod", uids[::2], names.SCHEDULER), NominatedNode(uid), GovernedPods(), MistakesOfWaiting(), MistakesOfGroups(), PodsByGroup(),
         SuitedNodes(pod), KnownClaim(("default", "none")), KnownVolume("none"), MovedDrivers(node),
         KnownQueues(), KnownWorkloads(), PodsOfWorkload("default/none"), KnownQueue("none"), WhyNoQuota("default/none"), WaitersOf("none", 9), QueuePath("a/b"), ChecksToPass("q", frozenset()), IsObjectInUse("ClusterQueue", "q"), StatusesOfQueues(), StatusesOfKaiQueues(), AllInKaiQueues(), UsageOfKaiQueues(), WhoGivesWay("default/none", 9, by_common=True),

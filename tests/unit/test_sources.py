@@ -216,6 +216,7 @@ def test_the_manifests_give_every_right_that_is_needed() -> None:
         ("kai-queues", {"with_kai": True}),
         ("queues-webhook", {"webhook": Served(WebhookSettings(), True, False)}),
         ("device-webhook", {"webhook": Served(WebhookSettings(), False, True)}),
+        ("publish-parts", {"publishes_parts": True}),
         ("hami-config", {"config_maps": ("kube-system/hami-scheduler-device", "kube-system/x")}),
     ],
 )

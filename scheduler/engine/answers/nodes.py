@@ -10,6 +10,8 @@ from scheduler.engine.questions import nodes as ask
 from scheduler.state import checks
 from scheduler.state.nodes import NodeFacts
 
+_PERCENT = 100
+
 
 def find_node(inside: Inside, question: ask.KnownNode) -> NodeFacts | None:
     """What was last read of a node."""
@@ -42,3 +44,23 @@ def list_notices(inside: Inside, question: ask.DriverNotices) -> tuple[ask.Drive
 def list_drivers(inside: Inside, _: ask.CardDrivers) -> Mapping[str, CardDriver]:
     """The drivers of cards."""
     return inside.cluster.registers.devices.by_name
+
+
+def sum_offered_parts(inside: Inside, question: ask.OfferedParts) -> ask.PartFigures:
+    """What the cards of a node have together, in the units in which pods request parts of them."""
+    cluster = inside.cluster
+    table, total = cluster.nodes, cluster.cards.columns.total
+    row, nodes = table.rows.get(question.node, -1), table.columns
+    found: dict[str, int] = {}
+    first, n_pools = (0, 0) if row < 0 else (int(nodes.first_pool[row]), int(nodes.n_pools[row]))
+    for pool in range(first, first + n_pools):
+        if table.foreign[row] or not nodes.pools.managed[pool]:
+            continue
+        driver = table.devices.cards[int(nodes.pools.driver[pool])]
+        start, n = int(nodes.pools.start[pool]), int(nodes.pools.count[pool])
+        for resource in driver.inner_resources if n else ():
+            # What is no amount of a figure of the card is a percentage of the card, or a mark.
+            figure, unit = driver.parts.get(resource, (-1, 1))
+            there = _PERCENT * n if figure < 0 else int(total[figure, start : start + n].sum())
+            found[resource] = found.get(resource, 0) + there // unit
+    return ask.PartFigures(found, bool(cluster.pods_on.get(question.node)))

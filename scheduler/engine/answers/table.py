@@ -78,6 +78,7 @@ ANSWERS: Mapping[type[Question[Any]], Callable[[Inside, Any], Any]] = {
     of_nodes.NodeCounts: nodes.count_nodes,
     of_nodes.DriverNotices: nodes.list_notices,
     of_nodes.CardDrivers: nodes.list_drivers,
+    of_nodes.OfferedParts: nodes.sum_offered_parts,
     of_nodes.SharedGpus: backends.list_backends,
     of_spaces.SpaceQuotaStates: space_quotas.list_states,
     of_spaces.SpaceQuotaExcess: space_quotas.find_excess,

@@ -51,6 +51,25 @@ class CardDrivers(Fact[Mapping[str, CardDriver]], frozen=True):
     """The drivers that allocate devices one by one, by their names; also those that are not in use any more."""
 
 
+class PartFigures(NamedTuple):
+    """What the cards of a node have together.
+
+    Attributes:
+        amounts: of each resource that only a driver of cards reads, in the unit of requests. Empty for a node that is not
+            there, whose cards are not reported, or whose cards another scheduler allocates.
+        is_occupied: whether pods are on the node.
+    """
+
+    amounts: Mapping[str, int]
+    is_occupied: bool
+
+
+class OfferedParts(Fact[PartFigures], frozen=True):
+    """What the cards of a node have together, such as MiB of memory."""
+
+    node: str
+
+
 class SharedGpus(Fact[tuple[Backend, ...]], frozen=True):
     """The ways in which nodes share GPUs, in every size. The thread of the webhook asks, too.
 

@@ -1,0 +1,105 @@
+"""Writes on nodes what their cards have together of memory and cores, as resources: then autoscalers see fractions of cards.
+
+An autoscaler compares what a pod requests with what nodes offer, and no device plugin offers parts of cards. The kubelet keeps
+resources of a node that it does not know, and counts them when it admits a pod. So what is written never becomes less
+while pods are on the node: a card may leave its plugin's register, and pods that hold it still count for the kubelet.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+
+import structlog
+
+from scheduler.api import kinds, wire
+from scheduler.api.door import events
+from scheduler.api.door.events import Event
+from scheduler.engine.engine import Engine
+from scheduler.engine.questions.nodes import KnownNode, KnownNodes, OfferedParts
+from scheduler.errors import ApiError
+from scheduler.kube import answers, client
+from scheduler.kube.client import ApiClient
+
+_AGAIN_SECONDS = 30.0
+_log = structlog.get_logger("evenkeel.offers")
+
+
+class PartOffers:
+    """Keeps what nodes offer of parts of cards, as long as this replica leads.
+
+    Args:
+        api: the API server.
+        engine: knows the nodes and their cards.
+        is_leading: whether this replica may write.
+    """
+
+    def __init__(self, api: ApiClient, engine: Engine, is_leading: Callable[[], bool]) -> None:
+        self._api, self._engine, self._is_leading = api, engine, is_leading
+        # The nodes that are to be looked at, in the order in which they were seen.
+        self._changed: dict[str, None] = {}
+        self._wake = asyncio.Event()
+
+    def hear(self, event: Event) -> None:
+        """Hear an event after the engine has."""
+        match event:
+            case events.Seen(wire.Node() as node):
+                self._note_changed(node.metadata.name)
+            case events.Gone(kinds.NODES.name, name):
+                self._changed.pop(name, None)
+
+    def begin_term(self) -> None:
+        """For a new leader: look at all nodes."""
+        for name in self._engine.ask(KnownNodes()):
+            self._note_changed(name)
+
+    def _note_changed(self, node: str) -> None:
+        self._changed[node] = None
+        self._wake.set()
+
+    async def run(self) -> None:
+        """Write what has changed, until cancelled."""
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            failed = []
+            while self._changed:
+                node = next(iter(self._changed))
+                del self._changed[node]
+                if not await self._write_offer(node):
+                    failed.append(node)
+            if failed:
+                await asyncio.sleep(_AGAIN_SECONDS)
+                for node in failed:
+                    self._note_changed(node)
+
+    async def _write_offer(self, node: str) -> bool:
+        """Write what a node offers if it is not there; return False if the API server did not take it."""
+        wanted = self._find_missing(node) if self._is_leading() else {}
+        if not wanted:
+            return True
+        texts = {resource: str(amount) for resource, amount in wanted.items()}
+        # The kubelet derives the second from the first when it next looks.
+        body = {"status": {"capacity": texts, "allocatable": texts}}
+        path = f"{kinds.NODES.find_path(node)}/status"
+        try:
+            await self._api.send("PATCH", path, body, content_type=client.MERGE_PATCH)
+        except ApiError as error:
+            if answers.is_not_found(error):
+                return True
+            _log.warning("what the cards of a node offer was not written", node=node, error=str(error))  # fmt: skip
+            return False
+        return True
+
+    def _find_missing(self, node: str) -> Mapping[str, int]:
+        """Find what is to be written on a node."""
+        facts = self._engine.ask(KnownNode(node))
+        if facts is None:
+            return {}
+        there, offered = dict(facts.allocatable), self._engine.ask(OfferedParts(node))
+        return {
+            resource: amount
+            for resource, amount in offered.amounts.items()
+            if amount != there.get(resource, 0)
+            and not (offered.is_occupied and amount < there.get(resource, 0))
+        }

@@ -1,0 +1,145 @@
+"""What nodes offer of parts of cards, for autoscalers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from scheduler.api import hami, names, wire
+from scheduler.api.cards import CardUse
+from scheduler.api.door import events
+from scheduler.config import Config
+from scheduler.engine.engine import Engine
+from scheduler.engine.questions.nodes import OfferedParts
+from scheduler.errors import ApiError
+from scheduler.kube import offers
+from scheduler.kube.offers import PartOffers
+from tests import make
+
+Json = dict[str, Any]
+_MIB = make.T4_MIB
+_NONE: Mapping[str, int] = {}
+_ALL = {
+    names.GPU_MEMORY: str(2 * _MIB),
+    names.GPU_CORES: "200",
+    names.GPU_MEMORY_PERCENT: "200",
+    names.GPU_PRIORITY: "200",
+}
+
+
+class _Api:
+    def __init__(self) -> None:
+        self.written: list[tuple[str, str, Json]] = []
+        self.refuses = 0
+
+    async def send(self, verb: str, path: str, body: Json, *, content_type: str) -> None:
+        assert content_type == "application/merge-patch+json"
+        if self.refuses:
+            self.refuses -= 1
+            raise ApiError(500, "InternalError", "no")
+        self.written.append((verb, path, body))
+
+
+def _make_node(name: str = "n", cards: int = 2, offered: Mapping[str, int] = _NONE) -> wire.Node:
+    node = make.hami_node(name=name, cards=cards)
+    assert node.status.allocatable is not None
+    node.status.allocatable |= {f"nvidia.com/{key}": str(n) for key, n in offered.items()}
+    return node
+
+
+def _make_holder(node: str = "n") -> wire.Pod:
+    claim = {names.HAMI_NODE: node, names.HAMI_ALLOCATED: hami.encode_devices([[CardUse(f"{node}-GPU-0", 10, 0)]])}  # fmt: skip
+    return make.pod(name="p", node=node, gpu=1, gpumem=10, annotations=claim)
+
+
+class _World:
+    def __init__(self, config: Config | None = None) -> None:
+        self.api, self.engine, self.leads = _Api(), Engine(config or Config()), True
+        self.offers = PartOffers(self.api, self.engine, lambda: self.leads)  # type: ignore[arg-type]
+
+    def see(self, *found: wire.Node | wire.Pod) -> None:
+        for one in found:
+            event = events.Seen(one)
+            self.engine.handle(event, 0.0)
+            self.offers.hear(event)
+
+    async def settle(self, seconds: float = 0.05) -> list[tuple[str, str, Json]]:
+        task = asyncio.create_task(self.offers.run())
+        await asyncio.sleep(seconds)
+        task.cancel()
+        written, self.api.written = self.api.written, []
+        return written
+
+
+async def test_a_node_gets_what_its_cards_have_together() -> None:
+    world = _World()
+    world.see(_make_node(), make.node(name="plain", cpu=8), make.node(name="whole", gpus=8))
+    (found,) = await world.settle()
+    assert found == (
+        "PATCH", "/api/v1/nodes/n/status", {"status": {"capacity": _ALL, "allocatable": _ALL}}
+    )  # fmt: skip
+
+
+async def test_only_what_is_not_there_is_written() -> None:
+    world = _World()
+    there = {"gpumem": 2 * _MIB, "gpucores": 200, "gpumem-percentage": 200, "priority": 200}
+    world.see(_make_node(offered=there))
+    assert await world.settle() == []
+    # A plugin has registered a card more.
+    world.see(_make_node(cards=3, offered=there))
+    ((_, _, body),) = await world.settle()
+    assert body["status"]["capacity"][names.GPU_CORES] == "300"
+
+
+@pytest.mark.parametrize("is_occupied", [True, False])
+async def test_nothing_becomes_less_while_pods_are_there(is_occupied: bool) -> None:
+    world = _World()
+    more = {"gpumem": 9 * _MIB, "gpucores": 900, "gpumem-percentage": 200, "priority": 200}
+    if is_occupied:
+        world.see(_make_holder())
+    world.see(_make_node(offered=more))
+    written = await world.settle()
+    assert bool(written) == (not is_occupied)
+    if written:
+        assert written[0][2]["status"]["capacity"] == {key: _ALL[key] for key in (names.GPU_MEMORY, names.GPU_CORES)}  # fmt: skip
+
+
+async def test_a_replica_that_does_not_lead_writes_nothing_until_it_does() -> None:
+    world = _World()
+    world.leads = False
+    world.see(_make_node())
+    assert await world.settle() == []
+    world.leads = True
+    world.offers.begin_term()
+    assert len(await world.settle()) == 1
+
+
+async def test_what_was_not_taken_is_written_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(offers, "_AGAIN_SECONDS", 0.01)
+    world = _World()
+    world.api.refuses = 1
+    world.see(_make_node("a"), _make_node("b"))
+    assert [path for _, path, _ in await world.settle(0.2)] == [
+        "/api/v1/nodes/b/status", "/api/v1/nodes/a/status"
+    ]  # fmt: skip
+
+
+def test_amounts_are_in_the_unit_of_requests_and_only_of_our_nodes() -> None:
+    world = _World(Config(hami_scheduler_nodes="scheduler=hami"))
+    theirs = make.hami_node(name="theirs", cards=2, labels={"scheduler": "hami"})
+    world.see(theirs, _make_node())
+    assert world.engine.ask(OfferedParts("theirs")).amounts == {}
+    assert world.engine.ask(OfferedParts("nobody")) == ({}, False)
+    assert world.engine.ask(OfferedParts("n")).amounts[names.GPU_MEMORY] == 2 * _MIB
+
+
+def test_what_nodes_offer_of_parts_changes_no_decision() -> None:
+    """The cards say what there is, whatever stands on the node."""
+    cluster = make.cluster(nodes=[_make_node(offered={"gpumem": 1, "gpucores": 1})])
+    record = cluster.see_pod(make.pod(name="p", gpu=2, gpumem=_MIB, gpucores=100))
+    assert record is not None
+    (bind,) = make.cycle(cluster=cluster).schedule([record]).binds
+    assert bind.node == "n"
