@@ -150,7 +150,8 @@ class CardDriver(Driver, Protocol):
         parts: of those of them that ResourceQuotas may limit: the figure of a card, as ``schema.columns.MIB``, and how much
             of it is one unit.
         chooser: the number of the kernel that chooses among its devices, as ``schema.columns.WALK``.
-        lock: the lock under which its plugin serves the pods of a node, one at a time; None if it needs none.
+        lock: the lock under which its plugin serves the pods of a node, one at a time; None if the plugin has none, and
+            looks for the pod that it has to serve among all pods of the node.
         names_models: whether a decision says of each device which model it is.
         none_told, not_told: why a pod cannot go to a node that reports no device, and to a node that has not
             reported its devices yet.

@@ -32,6 +32,8 @@ from scheduler.schema import columns as c
 
 # Each node has a reading of each driver, and a pod that runs is read by each of the earlier tables.
 DRIVERS_MAX, _EARLIER_MAX = 256, 16
+# Tenants may name resources in any combination.
+_READERS_MAX = 1024
 # The effects of taints that keep pods off a node.
 _KEEP_OFF = frozenset({"NoSchedule", "NoExecute"})
 
@@ -120,7 +122,7 @@ class Devices:
         }
         self.notes = frozenset(one for driver in in_use.values() for one in driver.notes)
         self._reads = [(i, *_list_read(self.drivers[i], self.cards.get(i))) for i in self._order]
-        self._names = frozenset(one for _, read, _ in self._reads for one in read)
+        self._readers: dict[frozenset[str], tuple[int, ...]] = {}
         self._drivers_of = [self._list_serving(one) for one in self.families]
         self.add_families(one for driver in drivers for one in driver.resources if "*" not in one)
         self.earlier_names = frozenset(
@@ -232,17 +234,29 @@ class Devices:
     ) -> tuple[GpuAsk, ...]:
         containers = chain(pod.spec.containers, pod.spec.init_containers or ())
         found = (one.resources for one in containers if one.resources is not None)
-        named = {name for one in found for name in (*(one.requests or ()), *(one.limits or ()))}
-        if not self._may_read(self._names, self._patterns, named):
-            return ()
+        named = frozenset(
+            name for one in found for name in (*(one.requests or ()), *(one.limits or ()))
+        )
         return tuple(
             ask
-            for number, read, patterns in self._reads
-            if self._may_read(read, patterns, named)
+            for number in self._list_readers(named)
             for ask in read_of(number)
             # The first driver of a family reads what is requested of the family.
             if self._find_reader(ask.family) == number
         )
+
+    def _list_readers(self, named: frozenset[str]) -> tuple[int, ...]:
+        """List the drivers that may read what a pod requests that names these resources; kept, as most pods name the same."""
+        readers = self._readers.get(named)
+        if readers is None:
+            if len(self._readers) >= _READERS_MAX:
+                self._readers.clear()
+            readers = self._readers[named] = tuple(
+                number
+                for number, read, patterns in self._reads
+                if self._may_read(read, patterns, named)
+            )
+        return readers
 
     @staticmethod
     def _may_read(
@@ -254,7 +268,8 @@ class Devices:
         return any(fnmatchcase(one, mark) for mark in patterns for one in named)
 
     def _find_reader(self, family: str) -> int:
-        return next(i for i in self._order if allocates(self.drivers[i], family))
+        serving = self._drivers_of[number] if (number := self.find_family(family)) >= 0 else ()
+        return serving[0] if serving else self._list_serving(family)[0]
 
     def is_foreign(self, labels: Texts, taints: Iterable[tuple[str, str, str]]) -> bool:
         """Whether another scheduler allocates the devices of a node with these labels and taints (key, value, effect).

@@ -21,12 +21,11 @@ from scheduler.api import kinds, wire
 from scheduler.api.door import events
 from scheduler.api.door.events import Event
 from scheduler.api.limits import shorten
-from scheduler.devices import answers as served
 from scheduler.engine.engine import Engine
 from scheduler.engine.questions.nodes import CardDrivers, KnownNode
 from scheduler.engine.questions.pods import KnownPod
 from scheduler.errors import ApiError
-from scheduler.kube.bind.holders import has_started, list_locks
+from scheduler.kube.bind.holders import has_answer, list_locks
 from scheduler.kube.bind.node_lock import read_locked_pod
 from scheduler.kube.client import ApiClient
 from scheduler.kube.report.metrics.counting import ALLOCATION, LOCK
@@ -121,8 +120,7 @@ class ForeignWrites:
         known = ask(KnownPod(uid))
         if known is None or known.ours or not (known.node and known.claim):
             return
-        notes = pod.metadata.annotations or {}
-        if has_started(pod) or served.is_served(ask(CardDrivers()), notes):
+        if has_answer(pod, ask(CardDrivers())):
             self._forget_pod(uid)
         else:
             self._unserved[uid] = _Unserved(known.node, known.key, pod.spec.scheduler_name or "")

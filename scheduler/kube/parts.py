@@ -19,6 +19,7 @@ from scheduler.kube.bind.binder import Binder, BindWriters, Permit
 from scheduler.kube.bind.binding import Binding
 from scheduler.kube.bind.fence import Fence
 from scheduler.kube.bind.node_lock import NodeLock
+from scheduler.kube.bind.unserved import UnservedPods
 from scheduler.kube.bind.volumes import VolumeClaims
 from scheduler.kube.client import ApiClient
 from scheduler.kube.device_maps import DeviceMapHands
@@ -230,7 +231,11 @@ class Parts:
         return Binder(
             BindWriters(
                 Binding(self.api, fence, self._lookups.get_version, self._lookups.get_drivers),
-                (VolumeClaims(self.api, self._lookups.make_volume_lookups()), node_lock),
+                (
+                    VolumeClaims(self.api, self._lookups.make_volume_lookups()),
+                    UnservedPods(self.api),
+                    node_lock,
+                ),
             ),
             Permit(
                 self.lease.get_present_term,

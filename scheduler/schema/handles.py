@@ -148,6 +148,8 @@ class Handle:
 
     def _list_addresses(self, name: str, handles: tuple[Handle, ...]) -> tuple[int, ...]:
         """Return the words of a field with handles; their addresses stay as long as this handle does."""
+        if not handles:
+            return _NO_WORDS
         addresses = np.array([one._address for one in handles], np.int64)  # noqa: SLF001 - likewise
         self.__dict__.setdefault("_lists", {})[name] = addresses
         return _read_array(_ADDRESSES, addresses) or ()
@@ -197,6 +199,11 @@ def _read_array(kind: ArrayKind, values: Any) -> tuple[int, ...] | None:
     # Of nothing there is no address, and it is not read.
     buffer: Any = values
     return (addressof(c_char.from_buffer(buffer)) if values.size else 0, *shape)
+
+
+# The words of a field with no handles. The array stays, as its address does.
+_NO_HANDLES = np.zeros(0, np.int64)
+_NO_WORDS = _read_array(_ADDRESSES, _NO_HANDLES) or ()
 
 
 def _describe(value: Any) -> str:

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import re
 import time
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
 from scheduler.embedded.agents.apiclient import Client
-from scheduler.embedded.agents.vendor_plugins import PROTOCOLS
 from tests.soak.holdings import is_over, list_locks
 from tests.soak.ledger import Ledger
 
 Json = dict[str, Any]
-_GUESSED = re.compile(r"the plugin for (\S+) found the pod")
-_WITHOUT_LOCK = {one.resource for one in PROTOCOLS if not one.lock}
 
 
 class Watch:
@@ -108,11 +104,7 @@ class Watch:
         begun = self._since.get(node)
         bound = self._bound_at.get(uid)
         text = f"{pod['metadata']['name']} on {node}: {pod['status'].get('message')}"
-        guessed = _GUESSED.search(text)
-        if guessed and guessed[1] in _WITHOUT_LOCK:
-            # Neither HAMi's scheduler nor Evenkeel takes a lock for these, and two pods that start at once may be mistaken.
-            self.counts["mistaken by a plugin without a lock"] += 1
-        elif begun is None or bound is None or begun > bound:
+        if begun is None or bound is None or begun > bound:
             self.counts["refused by a new agent"] += 1
         else:
             self.refused.append(text)

@@ -10,7 +10,7 @@ from scheduler.kube.bind import moves
 from scheduler.kube.bind.jobs import GiveBack, Job, Release, Start
 from scheduler.kube.bind.moves import MOVES, WORKER_EVENTS, Event, State
 from scheduler.kube.bind.turns import Effect, Turns
-from tests.unit.turns_jobs import DAY, SILENCE, job
+from tests.unit.turns_jobs import DAY, SILENCE, UNLOCKED, job
 
 
 def add(turns: Turns, one: Job) -> list[Effect]:
@@ -347,3 +347,33 @@ def test_a_node_that_is_deleted_gives_back_what_waits_for_it() -> None:
     assert turns.list_nodes() == {"a"}
     assert turns.note_failed(first) == []
     assert turns.list_nodes() == set()
+
+
+def test_before_a_plugin_without_a_lock_a_turn_lasts_until_the_kubelet_has_admitted_the_pod() -> (
+    None
+):
+    turns = Turns()
+    first, second = (job(uid, driver=UNLOCKED) for uid in "12")
+    assert add(turns, first) == [Start(first)]
+    assert add(turns, second) == []
+    turns.note_bound(first, 0.0)
+    # No node has a lock, whichever pod the plugin has to serve.
+    assert turns.note_unlocked("a") == []
+    assert turns.note_admitted("2", "a", 1.0) == []
+    assert turns.note_admitted("1", "a", 1.0) == []
+    assert turns.pass_time(1.0) == [Start(second)]
+    turns.note_bound(second, 1.0)
+    silent, *_ = turns.pass_time(1.0 + SILENCE)
+    assert silent == PluginSilent("a", silent=True, waits_for="2")
+    assert turns.note_unlocked("a") == []
+    # There is no lock that would have to be removed.
+    assert turns.note_pod_gone("2") == [PluginSilent("a", silent=False)]
+
+
+def test_a_plugin_with_a_lock_has_not_answered_when_the_kubelet_has_admitted_the_pod() -> None:
+    turns = Turns()
+    first = job("1")
+    add(turns, first)
+    turns.note_bound(first, 0.0)
+    assert turns.note_admitted("1", "a", 1.0) == []
+    assert turns.pass_time(SILENCE)[0] == PluginSilent("a", silent=True, waits_for="1")

@@ -12,7 +12,7 @@ from scheduler.kube.bind.jobs import FIRST, GiveBack, Job, Release, Start
 from scheduler.kube.bind.moves import MOVES, Event, State
 from scheduler.kube.bind.turns import Effect, Turns
 from tests import slices
-from tests.unit.turns_jobs import DAY, SILENCE, job
+from tests.unit.turns_jobs import DAY, SILENCE, UNLOCKED, job
 
 NODES = ("a", "b")
 # By node, a pod of a process before on it.
@@ -46,6 +46,8 @@ class AnyOrder(RuleBasedStateMachine):
         self.silent: set[str] = set()
         # By node: the pod that went before it was served, whose lock may still be there.
         self.left: dict[str, Job] = {}
+        # By node: whether the pod whose turn it is, or was last, needs a lock.
+        self.locked: dict[str, bool] = {}
 
     @initialize(contends=st.booleans())
     def begin(self, *, contends: bool) -> None:
@@ -64,6 +66,7 @@ class AnyOrder(RuleBasedStateMachine):
                     assert all(started.place <= one.place for one in queue), "not the first"
                     assert self.now >= self.retry_at.pop(started.node, 0.0), "tried again too soon"
                     self.held[started.node] = Occupied(started)
+                    self.locked[started.node] = bool(started.list_locks())
                 case GiveBack(given, why):
                     assert why
                     assert all(one.job is not given for one in self.held.values())
@@ -93,9 +96,14 @@ class AnyOrder(RuleBasedStateMachine):
     def is_releasing(self, node: str) -> bool:
         return self.turns._turns[node].state in {State.BUSY, State.RELEASING}
 
-    @rule(node=st.sampled_from(NODES), urgency=st.integers(0, 2), begins=st.booleans())
-    def submit(self, node: str, urgency: int, *, begins: bool) -> None:
-        one = job(str(len(self.jobs)), node, place=(-float(urgency), *FIRST[1:]))
+    @rule(
+        node=st.sampled_from(NODES),
+        urgency=st.integers(0, 2),
+        begins=st.booleans(),
+        driver=st.sampled_from(("HAMi", UNLOCKED)),
+    )
+    def submit(self, node: str, urgency: int, *, begins: bool, driver: str) -> None:
+        one = job(str(len(self.jobs)), node, place=(-float(urgency), *FIRST[1:]), driver=driver)
         self.jobs.append(one)
         queue = self.queue[node]
         queue.insert(sum(other.place <= one.place for other in queue), one)
@@ -155,7 +163,7 @@ class AnyOrder(RuleBasedStateMachine):
 
     def bind(self, one: Occupied) -> None:
         one.is_bound, one.bound_at = True, self.now
-        one.until = self.now + 1.0 if one.answered else float("inf")
+        one.until = self.now + self.wait_for_release(one) if one.answered else float("inf")
         self.ends[one.job] += 1
         self.left.pop(one.job.node, None)
         self.heed(self.turns.note_bound(one.job, self.now))
@@ -168,19 +176,31 @@ class AnyOrder(RuleBasedStateMachine):
         self.ends[one.job] += 1
         self.heed(self.turns.note_failed(one.job))
 
+    def wait_for_release(self, one: Occupied) -> float:
+        """How long the lock may take to go after the plugin's answer."""
+        return 1.0 if self.locked[one.job.node] else 0.0
+
     @precondition(lambda self: self.jobs)
-    @rule(data=st.data(), node=st.sampled_from(NODES))
-    def plugin_answers(self, data: st.DataObject, node: str) -> None:
+    @rule(data=st.data(), node=st.sampled_from(NODES), is_plugin=st.booleans())
+    def plugin_answers(self, data: st.DataObject, node: str, *, is_plugin: bool) -> None:
+        """The plugin answers; or the kubelet has admitted the pod, which is an answer only where there is no lock."""
         uid = data.draw(st.sampled_from(self.jobs)).uid
         holder = self.held.get(node)
-        if holder is not None and holder.job.uid == uid:
+        is_answer = is_plugin or not self.locked.get(node, True)
+        if holder is not None and holder.job.uid == uid and is_answer:
             holder.answered = True
             if holder.is_bound:
-                holder.until = min(holder.until, self.now + 1.0)
-        self.heed(self.turns.note_answer(uid, node, self.now))
+                holder.until = min(holder.until, self.now + self.wait_for_release(holder))
+        note = self.turns.note_answer if is_plugin else self.turns.note_admitted
+        self.heed(note(uid, node, self.now))
 
     @rule(node=st.sampled_from(NODES))
     def lock_goes(self, node: str) -> None:
+        turn = self.turns._turns.get(node)
+        if turn is not None and turn.state != State.FREE and not self.locked[node]:
+            # That no lock is there says nothing.
+            assert self.turns.note_unlocked(node) == []
+            return
         self.retry_at.pop(node, None)
         if node in self.held and self.held[node].is_bound:
             self.leave(node)
@@ -195,7 +215,7 @@ class AnyOrder(RuleBasedStateMachine):
         holder = self.held.get(one.node)
         if holder is not None and holder.job is one and holder.is_bound:
             self.leave(one.node)
-            if not holder.answered:
+            if not holder.answered and self.locked[one.node]:
                 self.left[one.node] = one
         self.heed(self.turns.note_pod_gone(one.uid))
 
@@ -268,7 +288,7 @@ class AnyOrder(RuleBasedStateMachine):
         assert self.held.keys() <= self.turns.list_nodes()
         for held in list(self.held.values()):
             self.leave(held.job.node)
-            if not held.answered:
+            if not held.answered and self.locked[held.job.node]:
                 self.left[held.job.node] = held.job
             self.heed(self.turns.note_pod_gone(held.job.uid))
         assert self.turns.list_nodes() == set()

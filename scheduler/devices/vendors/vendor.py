@@ -85,7 +85,7 @@ class Vendor:
         fit_size: finds the size of a part of the device that has so many MiB: its MiB and its cores.
         read_node, list_cards: how the devices are reported, if not in ``register``.
         write_more: what else is written on the pod.
-        lock: the lock under which the plugin serves pods; None for a plugin that needs none.
+        lock: the lock under which the plugin serves pods; None for a plugin that has none.
         chooser: the number of the kernel that chooses among the devices.
     """
 

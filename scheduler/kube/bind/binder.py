@@ -24,7 +24,7 @@ from scheduler.errors import ApiError
 from scheduler.kube.bind.binding import Binding, Fate
 from scheduler.kube.bind.crew import Crew
 from scheduler.kube.bind.fence import Gate
-from scheduler.kube.bind.holders import has_started
+from scheduler.kube.bind.holders import has_answer, is_admitted
 from scheduler.kube.bind.jobs import (
     FIRST,
     Contended,
@@ -177,11 +177,11 @@ class Binder:
 
     def see_pod(self, pod: wire.Pod) -> None:
         """Watch for the plugin's answer on pods whose cards are being allocated."""
-        if has_started(pod) or answers.is_served(
-            self._permit.get_drivers(), pod.metadata.annotations or {}
-        ):
-            node = pod.spec.node_name or ""
-            self._apply(self._turns.note_answer(pod.metadata.uid, node, _now()))
+        of_pod = pod.metadata.uid, pod.spec.node_name or "", _now()
+        if has_answer(pod, self._permit.get_drivers()):
+            self._apply(self._turns.note_answer(*of_pod))
+        elif is_admitted(pod):
+            self._apply(self._turns.note_admitted(*of_pod))
 
     def see_node(self, node: wire.Node) -> None:
         """Let the next pod go to a node without a lock, and withdraw pods that the node no longer takes."""

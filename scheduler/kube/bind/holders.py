@@ -85,6 +85,16 @@ def list_locks(drivers: Drivers) -> frozenset[str]:
     return frozenset(one.key for one in locks if one is not None and one.names_pod)
 
 
+def has_answer(pod: wire.Pod, drivers: Drivers) -> bool:
+    """Whether plugins have nothing more to do for a pod: they have answered, or it has started, so they were called."""
+    return has_started(pod) or answers.is_served(drivers, pod.metadata.annotations or {})
+
+
+def is_admitted(pod: wire.Pod) -> bool:
+    """Whether the kubelet has admitted a pod: it calls the plugins for all containers before it says so."""
+    return pod.status.start_time is not None
+
+
 def has_started(pod: wire.Pod) -> bool:
     """Whether a container of a pod has started: by then the kubelet has called the plugin for all of them."""
     return pod.status.phase == _STARTED

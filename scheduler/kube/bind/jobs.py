@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 
 from scheduler.api.door.decisions import Bind
 from scheduler.devices.answers import Drivers
-from scheduler.devices.contract import Lock
+from scheduler.devices.contract import CardDriver, Lock
 from scheduler.devices.table import CARD_DRIVERS
 from scheduler.engine.questions.waiting import Place
 from scheduler.state.pods import PodRecord
@@ -176,13 +176,18 @@ class Job:
 
     @property
     def takes_turns(self) -> bool:
-        """Whether the node's device plugin has to serve the pod; it serves one pod at a time."""
-        return bool(self.list_locks())
+        """Whether device plugins of the node have to serve the pod; they serve one pod at a time."""
+        return bool(self.bind.devices)
 
     def list_locks(self) -> list[Lock]:
         """List the locks of the node that the pod needs."""
         drivers = (self.drivers[grant.driver] for grant in self.bind.devices)
         return list(dict.fromkeys(one.lock for one in drivers if one.lock is not None))
+
+    def list_unlocked(self) -> list[CardDriver]:
+        """List the drivers whose plugins find the pod without a lock, among all pods of the node."""
+        drivers = (self.drivers[grant.driver] for grant in self.bind.devices)
+        return [one for one in drivers if one.lock is None]
 
 
 class OpenJobs:

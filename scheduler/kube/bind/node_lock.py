@@ -58,7 +58,7 @@ class NodeLock:
 
     def is_needed_by(self, job: Job) -> bool:
         """Whether a plugin that finds its pod by the lock has to serve the pod."""
-        return job.takes_turns
+        return bool(job.list_locks())
 
     def has_written(self, node: str, key: str, text: str) -> bool:
         """Whether this process has written a lock of a node."""

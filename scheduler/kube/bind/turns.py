@@ -9,6 +9,9 @@ back, and no job is taken until the plugin answers a pod, the node's lock is gon
 is gone. Where the lock was found with a pod that this process has not bound, a time ends the silence too: not all that
 ends such a lock is heard. If a bind in doubt held the turn, the plugin had nothing to do: the silence ends with the doubt.
 
+Some plugins have no lock. They look for their pod among all pods of the node, and take another one if two wait. Before such a
+plugin a turn ends when the kubelet has admitted the pod: by then it has called the plugin.
+
 Nothing here waits, writes or looks at a clock. A call says what happened, and at what time if the time
 matters; it returns the list of what is to be done.
 """
@@ -56,6 +59,7 @@ class _Turn:
         job: the job whose turn it is; None if it is the turn of no job of this process.
         holder: the uid of the pod whose turn it is; empty if it is not known.
         waiting: the jobs that come next, in the order of their places.
+        is_locked: whether the pod whose turn it is needs a lock of the node.
         left: the bound job whose pod went before it was served; its lock may still be there. None once another job has the lock.
         until: the loop time at which all waiting ends.
         stuck_since: the loop time since which no turn ends; None while turns end.
@@ -66,6 +70,7 @@ class _Turn:
     job: Job | None = None
     holder: str = ""
     waiting: list[Job] = field(default_factory=list)
+    is_locked: bool = True
     left: Job | None = None
     until: float = _NEVER
     stuck_since: float | None = None
@@ -167,9 +172,17 @@ class Turns:
             return []
         return self._end_silence(node) + self._move_turn(turn, Event.ANSWERED, now)
 
+    def note_admitted(self, uid: str, node: str, now: float) -> list[Effect]:
+        """Note that the kubelet of a node has admitted a pod. A plugin with a lock may have to write its answer yet."""
+        turn = self._by_pod.get(uid)
+        return [] if turn is None or turn.is_locked else self.note_answer(uid, node, now)
+
     def note_unlocked(self, node: str) -> list[Effect]:
         """Note that a node has no lock."""
-        return self._end_silence(node) + self._move_turn(self._turns.get(node), Event.UNLOCKED)
+        turn = self._turns.get(node)
+        if turn is not None and not turn.is_locked:
+            return []
+        return self._end_silence(node) + self._move_turn(turn, Event.UNLOCKED)
 
     def note_pod_gone(self, uid: str) -> list[Effect]:
         """Note that a pod was deleted or is finished: the plugin that should have served it has nothing to answer."""
@@ -219,7 +232,7 @@ class Turns:
             return []
         turn.state = after
         if (before, event) == (State.ALLOCATING, Event.POD_GONE):
-            turn.left = turn.job
+            turn.left = turn.job if turn.is_locked else None
         elif event in _LOCK_CHANGES:
             turn.left = None
         if after != State.FREE:
@@ -238,7 +251,9 @@ class Turns:
             case State.ALLOCATING:
                 turn.until, turn.stuck_since = _NEVER, now
             case State.RELEASING:
-                turn.until, turn.stuck_since = min(turn.until, now + _RELEASE_SECONDS), None
+                # Without a lock, there is none to be removed.
+                seconds = _RELEASE_SECONDS if turn.is_locked else 0.0
+                turn.until, turn.stuck_since = min(turn.until, now + seconds), None
             case _:
                 # The same job goes on.
                 pass
@@ -246,7 +261,7 @@ class Turns:
 
     def _start_job(self, turn: _Turn) -> list[Effect]:
         turn.job, turn.until = turn.waiting.pop(0), _NEVER
-        turn.holder = turn.job.uid
+        turn.holder, turn.is_locked = turn.job.uid, bool(turn.job.list_locks())
         self._by_pod[turn.holder] = turn
         return [Start(turn.job)]
 

@@ -49,21 +49,21 @@ def _compile_request(asked: Asked, cluster: Cluster) -> Compiled:
     requests, amounts = asked.template.requests, list_amounts(asked)
     rows = [cluster.nodes.find_row_asked(resource) for resource, _ in amounts]
     inner, find_family = cluster.nodes.devices.inner_resources, cluster.nodes.devices.find_family
-    # "All cores of a GPU" is no more than a GPU, which a node without cards may have, too.
-    is_whole = gpus.asks_whole(asked.template.gpu)
-    own = asked.template.family
-    counted = [
-        0 if is_whole and name != own and inner.get(name) == own else amount
-        for name, amount in amounts
-    ]
+    by_cards = [find_family(inner[name]) if name in inner else -1 for name, _ in amounts]
+    counted = [amount for _, amount in amounts]
+    family = asked.template.family
+    if (own := find_family(family)) >= 0 and gpus.asks_whole(asked.template.gpu):
+        # "All cores of a GPU" is no more than a GPU, which a node without cards may have, too.
+        counted = [
+            0 if of == own and name != family else amount
+            for of, (name, amount) in zip(by_cards, amounts, strict=True)
+        ]
     return Compiled(
         {
             "charge": cluster.ledger.charges.number_template(asked.template),
             "resources": shared.make_ints(*rows),
             "amounts": np.array(counted, np.int64),
-            "by_cards": shared.make_ints(
-                *(find_family(inner.get(name, "")) for name, _ in amounts)
-            ),
+            "by_cards": shared.make_ints(*by_cards),
             "nonzero": np.array([requests.nonzero_cpu, requests.nonzero_memory], np.int64),
         }
     )
