@@ -50,6 +50,8 @@ class Card(msgspec.Struct, frozen=True, gc=False):
         is_carved: it is cut into partitions, and no part of it can be allocated as it is.
         links: how well it is linked with other devices, by their IDs; empty where nothing is known of that.
         parts: what can be cut out of it, those first that are to be tried first; empty if nothing is known of that.
+        by_number: what its vendor adds to the score of the node for a pod that gets as many cards as come up to this one, if
+            nodes are packed and if pods are spread.
     """
 
     id: str
@@ -65,6 +67,7 @@ class Card(msgspec.Struct, frozen=True, gc=False):
     group: str = ""
     parts: tuple[Part, ...] = ()
     links: tuple[tuple[str, int], ...] = ()
+    by_number: tuple[int, int] = (0, 0)
 
 
 class Place(NamedTuple):

@@ -381,6 +381,8 @@ def choose_for_container(
             at += 1
     if by_links and passing >= wanted:
         linked.choose_set(cards, start, passing, wanted, s)
+        if wanted > 1:
+            linked.count_pairs(wanted, s)
         for i in range(wanted):
             pick_card(cards, ask, slot, start + s.passing[s.chosen[i]], n_picks + i, s)
         return int(n_picks + wanted)
