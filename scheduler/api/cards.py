@@ -70,6 +70,26 @@ class Card(msgspec.Struct, frozen=True, gc=False):
     by_number: tuple[int, int] = (0, 0)
 
 
+class Sharing(NamedTuple):
+    """With which pods a pod shares cards, where not with all of them; marks are those of ``schema.marks``.
+
+    Attributes:
+        mark: what it adds to the marks of its cards.
+        closing: marks that close a card to it.
+        opening: marks of which a card in use must have one; 0: it need not.
+        keeping: marks by which a card has the pod's mode, whatever was reported of the card.
+        coreless: it takes no cores, and cards without free ones will do.
+        name: what messages call the mode that its cards must have; empty for the mode that the pod names.
+    """
+
+    mark: int = 0
+    closing: int = 0
+    opening: int = 0
+    keeping: int = 0
+    coreless: bool = False
+    name: str = ""
+
+
 class Place(NamedTuple):
     """Where a part of a card is, as in ``Part``; with a template, the profile may not be known."""
 

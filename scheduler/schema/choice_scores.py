@@ -5,13 +5,14 @@ from __future__ import annotations
 from scheduler.schema.handles import Floats1, Handle, Ints1
 
 # ModeTerm.scorer: what a vendor's plugin says of so many cards; the share of the cards of a container that are of one
-# group; likewise of one network; how many islands the pod breaks; and the links between whole cards, see
-# kernels/devices/vendor_scores.py.
-NO_SCORE, BY_NUMBER, BY_GROUPS, BY_NETWORKS, BY_ISLANDS, BY_ZONES = range(6)
+# group; likewise of one network; how many islands the pod breaks; the links between whole cards; and who
+# shares the cards already. See kernels/devices/vendor_scores.py.
+NO_SCORE, BY_NUMBER, BY_GROUPS, BY_NETWORKS, BY_ISLANDS, BY_ZONES, BY_SHARERS = range(7)
 # A score that is to count more than any use of cards is multiplied by this; then it is at most so much.
 NEUTRAL_WEIGHT, NEUTRAL_MOST = 10_000, 10_000
 # By scorer: scores are never further from 0.
-MOST = (0, 4_000, 100, 1_000, 3_000, NEUTRAL_WEIGHT * NEUTRAL_MOST)
+_NEUTRAL = NEUTRAL_WEIGHT * NEUTRAL_MOST
+MOST = (0, 4_000, 100, 1_000, 3_000, _NEUTRAL, _NEUTRAL)
 
 
 class ChoiceScores(Handle):

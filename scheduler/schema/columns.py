@@ -111,6 +111,7 @@ class Cards(Handle):
     carvings: Carvings
     slots: SlotCounters
     group: Ints1  # [D] the place in its pool of the first card of its group, -1 of cards without a group
+    marks: Ints1  # [D] how many pods of each kind share it, see schema/marks.py
     by_number: Ints2  # [2, D] what a node policy adds for as many cards as come up to this one: binpack, spread
     kind: Ints1  # [D] what a card of its totals is to formulas, see state/cards.py; 0 is a whole GPU that is counted
 
@@ -148,6 +149,7 @@ class Charges(Handle):
 
     run: Ints2  # [2, C] first row and number of rows in ``parts``
     parts: Ints2  # [P, 2] row of Nodes.totals and amount; the row is -1 for a resource that no node offers
+    mark: Ints1  # [C] what it adds to the marks of its cards
 
 
 class Tables(Handle):
@@ -199,6 +201,10 @@ class CardRules(Handle):
     linked: bool  # its cards are chosen by the links between them
     mutex: bool  # only cards that nobody shares will do
     any_idle: bool  # of cards that nobody shares, those of every mode will do
+    closing: int  # marks that close a card to the pod
+    opening: int  # marks of which a card in use must have one, 0: it need not
+    keeping: int  # marks by which a card is of the pod's mode, whatever was reported of it
+    coreless: bool  # it takes no cores, and also cards without free ones will do
     avoid_gpu: bool  # it asks none, and goes to nodes without any while it fits on one
     whole: int  # devices of that family, where they are counted
     joint: bool  # its devices are on one NUMA node with those of the first family that the pod asks

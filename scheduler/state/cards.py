@@ -181,6 +181,7 @@ class CardTable:
             carvings=self.carvings.carvings,
             slots=self.carvings.slots,
             group=np.full(capacity, -1, np.int64),
+            marks=np.zeros(capacity, np.int64),
             by_number=np.zeros((2, capacity), np.int64),
             kind=np.zeros(capacity, np.int64),
         )

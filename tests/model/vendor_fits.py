@@ -202,6 +202,7 @@ class Told(VendorCards):
             one = ContainerAsk(ContainerKind.APP, wanted.count, 0, *parts)
         else:
             cores = 100 if self._kind.is_whole else min(100, wanted.cores)
+            cores = 0 if ask.sharing.coreless else cores
             mib = 0 if wanted.percent == 100 else wanted.mib
             percent = 0 if mib else wanted.percent or 100
             of_cores = cores if self._kind.is_of_cores else 0
@@ -231,6 +232,18 @@ def list_devices(case: cases.Fit) -> list[cases.Device]:
     return sorted(there, key=lambda one: any(pick.id == one.id for pick in had))
 
 
+def sum_marks(kind: Kind, device: cases.Device) -> int:
+    """What the pods on a device add to its marks."""
+    asks = [
+        ask
+        for notes in device.pods
+        for ask in VendorCards(kind).read_requests(
+            make.pod(name="q", requests={kind.cards: 1}, annotations=notes)
+        )
+    ]
+    return sum(ask.sharing.mark for ask in asks)
+
+
 def place(kind: Kind, case: cases.Fit) -> tuple[list[tuple[str, int, int]], str]:
     """The devices that are chosen, from the last to the first, and why the node is refused."""
     driver = Told(kind, case)
@@ -244,6 +257,7 @@ def place(kind: Kind, case: cases.Fit) -> tuple[list[tuple[str, int, int]], str]
         if kind.is_whole and one.used:
             mib, cores = one.mib, one.cores
         used[:, d] = (cores, mib, one.used)
+        cluster.cards.columns.marks[d] = sum_marks(kind, one)
     policy = {names.HAMI_GPU_POLICY: "numa,mutex" if "mutex" in case.policy else "numa"}
     pod = make.pod(
         name="p", requests={kind.cards: 1}, annotations={**case.pod.annotations, **policy}
@@ -318,6 +332,7 @@ def score(kind: Kind, case: cases.Score) -> float:
     rows = {one.id: d for one, d in zip(driver.listed, there, strict=True)}
     for one in driver.listed:
         cluster.cards.columns.used[c.SLOTS, rows[one.id]] = one.used
+        cluster.cards.columns.marks[rows[one.id]] = sum_marks(kind, one)
     notes = {**case.pod.annotations, names.HAMI_NODE_POLICY: case.policy}
     cycle = make.cycle(cluster=cluster)
     record = cluster.see_pod(make.pod(name="p", requests={kind.cards: 1}, annotations=notes))

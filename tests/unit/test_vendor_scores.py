@@ -31,10 +31,7 @@ BY_LINKS = {"metax-tech.com/sgpu-topology-aware": "true"}
 
 # The devices of another vendor are a pool of their own here.
 SCORED = [
-    one
-    for one in list_cases("scores")
-    if not any(device.type for device in one.values[1].devices)
-    and "metax-tech.com/sgpu-app-class" not in one.values[1].pod.annotations
+    one for one in list_cases("scores") if not any(device.type for device in one.values[1].devices)
 ]
 
 

@@ -12,6 +12,7 @@ from enum import IntEnum
 from typing import NamedTuple, Protocol
 
 from scheduler.api import limits, names, quantities, wire
+from scheduler.api.cards import Sharing
 from scheduler.api.hami_config.chart import CHART
 from scheduler.api.hami_config.sections import Nvidia
 from scheduler.api.pods import requests
@@ -77,6 +78,7 @@ class GpuAsk(NamedTuple):
     of_pod: tuple[str, ...] = ()
     any_idle: bool = False
     scorer: int = 0
+    sharing: Sharing = Sharing()
     find_parts: FindParts | None = None
 
     @property

@@ -3,24 +3,25 @@
 The plugin chooses whole cards itself: of what is written on the pod only the number counts. HAMi's node policies rank nodes by
 what they say of the links between so many cards, and by the links between shared cards that a pod gets as a whole.
 
-Shares of one card have one policy for its cores; an idle card takes any. HAMi lets online and offline pods
-(``metax-tech.com/sgpu-app-class``) share cards by rules of their own; here each such pod has its card to itself.
+Shares of one card have one policy for its cores; an idle card takes any. A card in use has the policy of its pods, also while the
+plugin still reports another one. Online and offline pods (``metax-tech.com/sgpu-app-class``) share cards with each other and with no
+other pods: an offline pod joins no online one, because it would be suspended, and an online pod takes no cores.
 """
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cache, partial
 
 import msgspec
 
 from scheduler.api import quantities, wire
-from scheduler.api.cards import Card, CardUse
+from scheduler.api.cards import Card, CardUse, Sharing
 from scheduler.api.hami_config.sections import DeviceConfig
 from scheduler.api.pods import gpus
 from scheduler.api.pods.gpus import ContainerAsk, ContainerKind, GpuAsk
 from scheduler.devices.vendors.vendor import Answer, Vendor, read_offered, read_register
 from scheduler.errors import BadInput
-from scheduler.schema import choice_scores
+from scheduler.schema import choice_scores, marks
 from scheduler.schema import columns as c
 
 _WHOLE, _SHARES = "Metax-GPU", "Metax-SGPU"
@@ -28,7 +29,9 @@ _MIB, _CORES = 65_536, 100
 _REGISTER = "metax-tech.com/node-gpu-devices"
 POLICY, CLASS = "metax-tech.com/sgpu-qos-policy", "metax-tech.com/sgpu-app-class"
 DEFAULT_POLICY, POLICIES = "best-effort", ("best-effort", "fixed-share", "burst-share")
-ONLINE, CLASSES = "online", ("online", "offline")
+ONLINE, OFFLINE = CLASSES = "online", "offline"
+# The kinds of pods on a card, by the number of their mark; ``kernels/devices/vendor_scores`` knows the first two.
+_KINDS = {kind: i for i, kind in enumerate((*CLASSES, *POLICIES))}
 # Annotations of nodes with whole cards: JSON, by the number of cards that a pod gets. The node's score is the best less that.
 _LOSSES, _SCORES = "metax-tech.com/gpu.topology.losses", "metax-tech.com/gpu.topology.scores"
 _BEST = 2_000
@@ -203,7 +206,7 @@ def _read_mib(container: wire.Container, resource: str, field: str) -> int:
 
 
 def _complete_ask(by_links: bool, ask: GpuAsk, pod: wire.Pod) -> GpuAsk:
-    """Read the policy for cores, or the class of a pod that has its card to itself, and whether links count.
+    """Read the policy for cores and the class of a pod, and whether links count.
 
     Raises:
         BadInput: an annotation has another value than those that there are.
@@ -212,20 +215,34 @@ def _complete_ask(by_links: bool, ask: GpuAsk, pod: wire.Pod) -> GpuAsk:
     if _FLAGS.get(notes.get(_BY_LINKS, ""), by_links):
         ask = ask._replace(scorer=choice_scores.BY_ZONES)
     kind = read_word(notes, CLASS, CLASSES)
-    if not kind:
-        policy = read_word(notes, POLICY, POLICIES) or DEFAULT_POLICY
-        return ask._replace(vgpu_mode=policy, any_idle=True)
-    alone = tuple(
-        one._replace(
-            mem_mib=0,
-            mem_percent=gpus.WHOLE_CARD_PERCENT,
-            cores=0 if kind == ONLINE else one.cores,
-        )
-        if one.cards
-        else one
-        for one in ask.containers
+    policy = read_word(notes, POLICY, POLICIES) or DEFAULT_POLICY
+    sharing = _make_sharing(kind, policy)
+    if kind != ONLINE:
+        return ask._replace(vgpu_mode=policy, any_idle=True, sharing=sharing)
+    coreless = tuple(one._replace(cores=0) for one in ask.containers)
+    return ask._replace(
+        containers=coreless, any_idle=True, sharing=sharing, scorer=choice_scores.BY_SHARERS
     )
-    return ask._replace(containers=alone)
+
+
+@cache
+def _make_sharing(kind: str, policy: str) -> Sharing:
+    """Say which marks a pod of a class (empty for none) and a policy leaves, and which it looks for."""
+    online, every = _KINDS[ONLINE], marks.make_mask(*(_KINDS[one] for one in CLASSES))
+    if kind == ONLINE:
+        return Sharing(marks.make_mark(online), opening=every, coreless=True, name=kind)
+    own = _KINDS[policy]
+    others = marks.make_mask(*(_KINDS[one] for one in POLICIES if one != policy))
+    keeping = marks.make_mask(own)
+    if kind:
+        return Sharing(
+            marks.make_mark(_KINDS[kind]) + marks.make_mark(own),
+            closing=others | marks.make_mask(online),
+            opening=every,
+            keeping=keeping,
+            name=f"{kind} with {policy}",
+        )
+    return Sharing(marks.make_mark(own), closing=others | every, keeping=keeping)
 
 
 def read_word(notes: dict[str, str], key: str, words: tuple[str, ...]) -> str:

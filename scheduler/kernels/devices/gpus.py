@@ -130,6 +130,8 @@ def _find_refusal(
         return EXCLUSIVE
     if cards.total[c.MIB, d] - mib_used < find_mib_asked(cards, ask, slot, d):
         return NO_MEMORY
+    if ask.rules.coreless:
+        return -1
     if cores_total - cores_used < cores:
         return NO_CORES
     if is_percent and cores_total == 100 and cores == 100 and slots > 0:
@@ -177,10 +179,15 @@ def find_code(
 
 @tiny
 def _has_mode(cards: c.Cards, ask: c.Ask, d: int) -> bool:
-    """Whether a card has a mode that will do, or may get one as no other pod has a part of it."""
-    if ask.prefers.mode_ok[cards.mode[d]]:
+    """Whether a card has a mode that will do, or may get one as no other pod has a part of it, and other pods leave it open."""
+    marks, is_idle = cards.marks[d], cards.used[c.SLOTS, d] == 0
+    if marks & ask.rules.closing != 0:
+        return False
+    if ask.rules.opening != 0 and not is_idle and marks & ask.rules.opening == 0:
+        return False
+    if ask.prefers.mode_ok[cards.mode[d]] or marks & ask.rules.keeping != 0:
         return True
-    return bool(ask.rules.any_idle and cards.used[c.SLOTS, d] == 0)
+    return bool(ask.rules.any_idle and is_idle)
 
 
 @tiny
@@ -345,7 +352,7 @@ def choose_for_container(
         if cards.cordoned[d]:
             s.codes[CORDONED] += 1
             continue
-        if not (ask.prefers.model_ok[cards.model[d]] and ask.prefers.mode_ok[cards.mode[d]]):
+        if not (ask.prefers.model_ok[cards.model[d]] and _has_mode(cards, ask, d)):
             s.codes[TYPE] += 1
             continue
         if _is_elsewhere(cards, d, s):

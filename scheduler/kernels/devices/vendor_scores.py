@@ -10,7 +10,7 @@ import numpy as np
 
 from scheduler.kernels._jit import part, tiny
 from scheduler.kernels.devices import pools
-from scheduler.schema import choice_scores
+from scheduler.schema import choice_scores, marks
 from scheduler.schema import columns as c
 
 _F0 = np.float32(0.0)
@@ -19,6 +19,8 @@ _NETWORK_WEIGHT = np.float32(10.0)
 _ISLAND, _LESS, _SAME, _MORE = 4, 3000, 2000, 1000
 # Of Metax: what two cards of one zone score, and how much more those count that the pod gets.
 _LINK, _GOT = 10, 10
+# Likewise, what an online pod loses by each pod on its card: beside offline ones alone, beside online ones, and beside both.
+_BESIDE_OFFLINE, _BESIDE_ONLINE, _BESIDE_BOTH = 100, 20, 2
 
 
 @part
@@ -47,7 +49,10 @@ def score_choice(
         return float(min(shares, np.float32(choice_scores.MOST[scorer])))
     if scorer == choice_scores.BY_ISLANDS:
         return float(_score_islands(nodes, cards, row, (start, count), n_picks, s))
-    found = _score_zones(cards, start, count, n_picks, s)
+    if scorer == choice_scores.BY_SHARERS:
+        found = _score_sharers(cards, n_picks, s)
+    else:
+        found = _score_zones(cards, start, count, n_picks, s)
     most = choice_scores.NEUTRAL_MOST
     weight = choice_scores.NEUTRAL_WEIGHT
     return float(max(-most, min(most, found)) * (-weight if is_spread else weight))
@@ -132,6 +137,28 @@ def _score_zones(cards: c.Cards, start: int, count: int, n_picks: int, s: c.Scra
             if cards.group[one] >= 0 and cards.group[one] == cards.group[other]:
                 got += _LINK
     return _GOT * got - (idle - got - rest) if _gets_whole(n_picks, s) else 0
+
+
+@tiny
+def count_classes(cards: c.Cards, d: int) -> tuple[int, int]:
+    """Count the online and the offline pods on a card of Metax: the first two kinds of its marks."""
+    return cards.marks[d] & marks.MOST, cards.marks[d] >> marks.BITS & marks.MOST
+
+
+@part
+def _score_sharers(cards: c.Cards, n_picks: int, s: c.Scratch) -> int:
+    """Sum what an online pod loses by the pods on its cards, each card once."""
+    found = 0
+    for p in range(n_picks):
+        is_known = False
+        for q in range(p):
+            is_known |= s.picks[q] == s.picks[p]
+        online, offline = count_classes(cards, s.picks[p])
+        if not is_known and online == 0:
+            found -= _BESIDE_OFFLINE * offline
+        elif not is_known:
+            found -= _BESIDE_ONLINE * online + _BESIDE_BOTH * offline
+    return found
 
 
 @tiny
