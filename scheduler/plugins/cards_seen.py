@@ -52,12 +52,12 @@ def find_refusals(judged: Judged, seen: CardsSeen, slot: int, held: c.Ints | Non
         else np.ones(d.size, np.bool_)
     )
     is_idle, marks, rules = cards.used[c.SLOTS, d] == 0, cards.marks[d], ask.rules
-    mode_ok = ask.prefers.mode_ok[cards.mode[d]] | ((marks & rules.keeping) != 0)
+    mode_ok = ask.prefers.mode_ok[cards.mode[d]]
     if rules.any_idle:
-        mode_ok = mode_ok | is_idle
-    if rules.opening:
-        mode_ok = mode_ok & (is_idle | ((marks & rules.opening) != 0))
-    mode_ok = mode_ok & ((marks & rules.closing) == 0)
+        mode_ok = mode_ok | is_idle | ((marks & rules.keeping) != 0)
+        mode_ok = mode_ok & ((marks & rules.closing) == 0)
+        if rules.opening:
+            mode_ok = mode_ok & (is_idle | ((marks & rules.opening) != 0))
     is_coreless = bool(rules.coreless)
     checks = (
         (~cards.healthy[d], CardRefusal.HEALTH),

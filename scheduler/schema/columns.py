@@ -200,7 +200,7 @@ class CardRules(Handle):
     numa_bind: bool  # all its cards are on one NUMA node
     linked: bool  # its cards are chosen by the links between them
     mutex: bool  # only cards that nobody shares will do
-    any_idle: bool  # of cards that nobody shares, those of every mode will do
+    any_idle: bool  # of cards that nobody shares, those of every mode will do; else the next three do not count
     closing: int  # marks that close a card to the pod
     opening: int  # marks of which a card in use must have one, 0: it need not
     keeping: int  # marks by which a card is of the pod's mode, whatever was reported of it

@@ -130,13 +130,12 @@ def _find_refusal(
         return EXCLUSIVE
     if cards.total[c.MIB, d] - mib_used < find_mib_asked(cards, ask, slot, d):
         return NO_MEMORY
-    if ask.rules.coreless:
-        return -1
-    if cores_total - cores_used < cores:
+    if cores_total - cores_used < cores and not ask.rules.coreless:
         return NO_CORES
     if is_percent and cores_total == 100 and cores == 100 and slots > 0:
         return EXCLUSIVE
-    if cores_total != 0 and cores_used == cores_total and cores == 0:
+    is_exhausted = cores_total != 0 and cores_used == cores_total and cores == 0
+    if is_exhausted and not ask.rules.coreless:
         return EXHAUSTED
     if cards.mig[d] and _find_first_part(cards, ask, slot, d, s) == c.NO_PART:
         return MIG
@@ -180,6 +179,8 @@ def find_code(
 @tiny
 def _has_mode(cards: c.Cards, ask: c.Ask, d: int) -> bool:
     """Whether a card has a mode that will do, or may get one as no other pod has a part of it, and other pods leave it open."""
+    if not ask.rules.any_idle:
+        return bool(ask.prefers.mode_ok[cards.mode[d]])
     marks, is_idle = cards.marks[d], cards.used[c.SLOTS, d] == 0
     if marks & ask.rules.closing != 0:
         return False
@@ -187,7 +188,7 @@ def _has_mode(cards: c.Cards, ask: c.Ask, d: int) -> bool:
         return False
     if ask.prefers.mode_ok[cards.mode[d]] or marks & ask.rules.keeping != 0:
         return True
-    return bool(ask.rules.any_idle and is_idle)
+    return bool(is_idle)
 
 
 @tiny
@@ -352,7 +353,7 @@ def choose_for_container(
         if cards.cordoned[d]:
             s.codes[CORDONED] += 1
             continue
-        if not (ask.prefers.model_ok[cards.model[d]] and _has_mode(cards, ask, d)):
+        if not (ask.prefers.model_ok[cards.model[d]] and ask.prefers.mode_ok[cards.mode[d]]):
             s.codes[TYPE] += 1
             continue
         if _is_elsewhere(cards, d, s):
