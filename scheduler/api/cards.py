@@ -50,6 +50,8 @@ class Card(msgspec.Struct, frozen=True, gc=False):
         is_carved: it is cut into partitions, and no part of it can be allocated as it is.
         links: how well it is linked with other devices, by their IDs; empty where nothing is known of that.
         parts: what can be cut out of it, those first that are to be tried first; empty if nothing is known of that.
+        by_number: what its vendor adds to the score of the node for a pod that gets as many cards as come up to this one, if
+            nodes are packed and if pods are spread.
     """
 
     id: str
@@ -65,6 +67,27 @@ class Card(msgspec.Struct, frozen=True, gc=False):
     group: str = ""
     parts: tuple[Part, ...] = ()
     links: tuple[tuple[str, int], ...] = ()
+    by_number: tuple[int, int] = (0, 0)
+
+
+class Sharing(NamedTuple):
+    """With which pods a pod shares cards, where not with all of them; marks are those of ``schema.marks``.
+
+    Attributes:
+        mark: what it adds to the marks of its cards.
+        closing: marks that close a card to it.
+        opening: marks of which a card in use must have one; 0: it need not.
+        keeping: marks by which a card has the pod's mode, whatever was reported of the card.
+        coreless: it takes no cores, and cards without free ones will do.
+        name: what messages call the mode that its cards must have; empty for the mode that the pod names.
+    """
+
+    mark: int = 0
+    closing: int = 0
+    opening: int = 0
+    keeping: int = 0
+    coreless: bool = False
+    name: str = ""
 
 
 class Place(NamedTuple):

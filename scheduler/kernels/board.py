@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from scheduler.kernels import domains, fit, parts
 from scheduler.kernels._jit import inlined, part, tiny
+from scheduler.kernels.devices import linked
 from scheduler.schema import columns as c
 from scheduler.schema import domains as of_domains
 from scheduler.schema.world import World
@@ -47,6 +48,8 @@ def rescore_rows(world: World, ask: c.Ask, board: c.Board, rows: c.Ints) -> None
                 lanes = 0
             continue
         board.part[row] = found
+        if board.links.size > 0:
+            board.links[row] = linked.score_pairs(s)
         if found < 0:
             board.refused[0, row] = 1 << ask.prefers.bits[c.BIT_CARDS]
     _score_lanes(nodes, ask, board, s, lanes)
@@ -117,6 +120,8 @@ def _score_lanes(nodes: c.Nodes, ask: c.Ask, board: c.Board, s: c.Scratch, lanes
     parts.weigh_block(nodes, ask, s, lanes)
     for lane in range(lanes):
         board.part[s.rows[lane]] = s.points[lane]
+        if board.links.size > 0:
+            board.links[s.rows[lane]] = s.choice.links[lane]
 
 
 @part

@@ -2,7 +2,7 @@
 
 A charge is a sparse column over ``Nodes.totals``, compiled once per template, and what the pod holds on
 cards. The placing kernel, assuming, forgetting, binding, deleting, listing again and trying add it or
-take it back, and nothing else writes ``Nodes.totals``, ``Pools.used`` or ``Cards.used``. All figures are integers, so what
+take it back, and nothing else writes ``Nodes.totals``, ``Pools.used``, ``Cards.used`` or ``Cards.marks``. All figures are integers, so what
 is taken back leaves exactly what was there before.
 """
 
@@ -136,7 +136,7 @@ def _give_back(tables: c.Tables, pod: int, end_row: int, end_holds: int) -> int:
 @part
 def add_charge(tables: c.Tables, pod: int, sign: int) -> None:
     """Add ``sign`` times a pod's charge and what it holds to the totals of its node."""
-    row = tables.pods.node[pod]
+    row, mark = tables.pods.node[pod], tables.charges.mark[tables.pods.charge[pod]]
     first = tables.charges.run[0, tables.pods.charge[pod]]
     for i in range(first, first + tables.charges.run[1, tables.pods.charge[pod]]):
         if tables.charges.parts[i, 0] >= 0:
@@ -148,6 +148,7 @@ def add_charge(tables: c.Tables, pod: int, sign: int) -> None:
         if p != c.NO_PART:
             _count_part(tables.cards, card, p, sign)
             continue
+        tables.cards.marks[card] += sign * mark
         for figure in range(3):
             amount = sign * tables.pods.holds[i, 1 + figure]
             tables.cards.used[figure, card] += amount

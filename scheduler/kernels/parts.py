@@ -2,7 +2,10 @@
 
 A part is the mode's weight times its milli-points (unit 1), or the float32 node score of a node policy in steps, scaled
 so that its range 0..30 weighs as much as a mode's 0..100,000: the unit is how many steps 30 are, which is 30 · 2^26
-unless weights are so large that keys would overflow. The part of kube-scheduler's sum has its weights in it.
+unless weights or what vendors add are so large that keys would overflow. The part of kube-scheduler's sum has its weights in it.
+
+Where cards are chosen by their links, a mode has up to 100,000 milli-points more for them; of nodes with the same score of a
+node policy the one with the better links comes first.
 """
 
 from __future__ import annotations
@@ -10,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from scheduler.kernels._jit import inlined, kernel, part
-from scheduler.kernels.devices import asks, choose, gpus, pools
+from scheduler.kernels.devices import asks, choose, gpus, linked, pools, vendor_scores
 from scheduler.kernels.modes import aware, kube, lambda_g, score
 from scheduler.schema import columns as c
 from scheduler.schema.world import World
@@ -34,7 +37,11 @@ def is_aware(ask: c.Ask) -> bool:
 def weigh_cards(world: World, ask: c.Ask, row: int) -> int:
     """Return the part of a pod that is judged card by card, -1 where the cards do not suffice."""
     nodes, cards, s = world.tables.nodes, world.tables.cards, world.scratch
+    if ask.rules.linked:
+        linked.clear_pairs(s)
     points = aware.place_pod(nodes, cards, ask, world.demand, row, s)
+    if points >= 0 and ask.rules.linked:
+        points += linked.score_pairs(s)
     return int(
         points * ask.prefers.mode.weight * ask.prefers.mode.unit + s.second[0]
         if points >= 0
@@ -68,11 +75,20 @@ def _ask_cards(tables: c.Tables, ask: c.Ask, row: int, s: c.Scratch, lane: int) 
     """Whether there are cards for the pod; if so, write to the lane what the pod takes of GPUs."""
     nodes, cards = tables.nodes, tables.cards
     gpu_cores, gpu_mib = 0.0, 0.0
+    s.choice.vendor[lane], s.choice.links[lane] = 0.0, 0
     if ask.containers.shape[1] > 0:
         pool = pools.find_pool(nodes, ask, row)
         if nodes.pools.managed[pool]:
-            if choose.choose_devices(nodes, cards, ask, row, s) < 0:
+            n_picks = choose.choose_devices(nodes, cards, ask, row, s)
+            if n_picks < 0:
                 return False
+            if ask.rules.linked:
+                s.choice.links[lane] = linked.score_pairs(s)
+            if ask.prefers.mode.scorer > 0:
+                is_spread = ask.prefers.mode.blind == score.NODE_SPREAD
+                s.choice.vendor[lane] = vendor_scores.score_choice(
+                    nodes, cards, ask, row, n_picks, is_spread, s
+                )
             for j in range(nodes.pools.count[pool]):
                 gpu_cores += s.peak[c.CORES, j]
                 gpu_mib += s.peak[c.MIB, j]
@@ -136,14 +152,17 @@ def weigh_block(nodes: c.Nodes, ask: c.Ask, s: c.Scratch, lanes: int) -> None:
     """Write the parts of the nodes in the lanes to ``s.points``."""
     mode, weight = ask.prefers.mode.blind, ask.prefers.mode.weight
     if mode >= score.NODE_BINPACK:
+        extra, step = ask.prefers.mode.extra, ask.prefers.mode.unit // POLICY_MOST
+        most = step * (POLICY_MOST + 2 * extra)
         for lane in range(lanes):
             row = s.rows[lane]
             found = np.float64(gpus.score_node(nodes, pools.find_pool(nodes, ask, row)))
             # Over-full cards may take the score above 30: fuller than full is full, or the tiers break.
-            steps = min(ask.prefers.mode.unit, int(found * (ask.prefers.mode.unit // POLICY_MOST)))
+            found = min(found, np.float64(POLICY_MOST)) + s.choice.vendor[lane]
+            steps = int((found + extra) * step)
             if mode == score.NODE_SPREAD:
-                steps = ask.prefers.mode.unit - steps
-            s.points[lane] = max(0, steps) * weight * _POINTS
+                steps = most - steps
+            s.points[lane] = (max(0, steps) * _POINTS + s.choice.links[lane]) * weight
         return
     if mode == score.KUBE:
         for lane in range(lanes):
@@ -164,4 +183,4 @@ def weigh_block(nodes: c.Nodes, ask: c.Ask, s: c.Scratch, lanes: int) -> None:
     else:
         score.score_fit(ask, s, lanes)
     for lane in range(lanes):
-        s.points[lane] *= weight
+        s.points[lane] = (s.points[lane] + s.choice.links[lane]) * weight

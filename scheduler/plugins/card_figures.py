@@ -157,7 +157,10 @@ def _describe_types(judged: Judged, seen: CardsSeen) -> str:
     d = seen.cards[seen.codes[seen.at, CardRefusal.TYPE] > 0]
     d = d[~judged.ask.prefers.model_ok[table.columns.model[d]]]
     if ask is None or not d.size:
-        return f"requested mode {words.write_some([ask.vgpu_mode], 'mode')}" if ask else ""
+        if ask is None:
+            return ""
+        wanted = ask.sharing.name or ask.vgpu_mode
+        return f"requested mode {words.write_some([wanted], 'mode')}"
     numbers, counts = np.unique(table.columns.model[d], return_counts=True)
     ordered = sorted(
         zip((-counts).tolist(), (table.models.values[i] for i in numbers), strict=True)

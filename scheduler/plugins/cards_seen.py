@@ -51,9 +51,14 @@ def find_refusals(judged: Judged, seen: CardsSeen, slot: int, held: c.Ints | Non
         if ask.prefers.uuid_ok.size
         else np.ones(d.size, np.bool_)
     )
+    is_idle, marks, rules = cards.used[c.SLOTS, d] == 0, cards.marks[d], ask.rules
     mode_ok = ask.prefers.mode_ok[cards.mode[d]]
-    if ask.rules.any_idle:
-        mode_ok = mode_ok | (cards.used[c.SLOTS, d] == 0)
+    if rules.any_idle:
+        mode_ok = mode_ok | is_idle | ((marks & rules.keeping) != 0)
+        mode_ok = mode_ok & ((marks & rules.closing) == 0)
+        if rules.opening:
+            mode_ok = mode_ok & (is_idle | ((marks & rules.opening) != 0))
+    is_coreless = bool(rules.coreless)
     checks = (
         (~cards.healthy[d], CardRefusal.HEALTH),
         (cards.cordoned[d], CardRefusal.CORDONED),
@@ -65,9 +70,12 @@ def find_refusals(judged: Judged, seen: CardsSeen, slot: int, held: c.Ints | Non
         (cards.total[c.SLOTS, d] <= sharers, CardRefusal.SLOTS),
         ((sharers > 0) & bool(ask.rules.mutex), CardRefusal.EXCLUSIVE),
         (free_mib < measure_requested_mib(judged, d, slot), CardRefusal.MEMORY),
-        (total_cores - used_cores < cores, CardRefusal.CORES),
+        ((total_cores - used_cores < cores) & (not is_coreless), CardRefusal.CORES),
         (is_whole & (sharers > 0), CardRefusal.EXCLUSIVE),
-        ((total_cores != 0) & (used_cores == total_cores) & (cores == 0), CardRefusal.EXHAUSTED),
+        (
+            (total_cores != 0) & (used_cores == total_cores) & (cores == 0) & (not is_coreless),
+            CardRefusal.EXHAUSTED,
+        ),
         (find_largest_parts(judged, d) < measure_requested_mib(judged, d, slot), CardRefusal.MIG),
     )
     found: c.Ints = np.select([one for one, _ in checks], [int(code) for _, code in checks], FITS)

@@ -7,7 +7,7 @@ Row numbers of -1 mean none.
 
 from __future__ import annotations
 
-from scheduler.schema import handles
+from scheduler.schema import handles, scratch
 from scheduler.schema.card_parts import Carvings, Links, SlotCounters
 from scheduler.schema.domains import Domains
 from scheduler.schema.handles import (
@@ -19,7 +19,6 @@ from scheduler.schema.handles import (
     Handles,
     Ints1,
     Ints2,
-    Singles1,
 )
 from scheduler.schema.places import Places
 
@@ -33,9 +32,8 @@ N_DIMS = 6
 CPU, MEMORY, EPHEMERAL, PODS, UNKNOWN = 0, 1, 2, 3, 4
 # First rows of the parts of Nodes.totals; resources come last, for a new one may be offered any time.
 NONZERO_AT, REQUESTED_AT = 0, 2
-N_CARD_CODES = 14
-# A whole card, in the unit of all scores that look at cards.
-WHOLE = 1000
+# WHOLE: a whole card, in the unit of all scores that look at cards.
+N_CARD_CODES, WHOLE = 14, 1000
 # Pools.part: GPUs, MiB, and how a GPU is shared, as the place in plugin_parts.Way.
 PART_GPUS, PART_MIB, PART_WAY, N_PART = range(4)
 # The pool of those that have none: nothing is in it, nothing is ever charged to it.
@@ -67,11 +65,7 @@ class Pools(Handle):
     used: Ints2  # [3, Q] likewise, sums over the cards; 0 where they are counted
 
 
-# Pools.chooser: a walk over the cards in an order, see kernels/devices/gpus.py; cards of one of two linked islands, see
-# kernels/devices/islands.py; cards of one group, see kernels/devices/groups.py; the walk, but one card for all
-# containers if several ask, see kernels/devices/together.py; cards of one network, see kernels/devices/groups.py; pairs of
-# cards, see kernels/devices/pairs.py; cards beside each other, see kernels/devices/spans.py; or cards of small zones of
-# links, see kernels/devices/zones.py.
+# Pools.chooser: see kernels/devices/choose.py.
 WALK, ISLANDS, GROUPS, TOGETHER, NETWORKS, PAIRS, SPANS, ZONES = 0, 1, 2, 3, 4, 5, 6, 7
 
 
@@ -117,6 +111,8 @@ class Cards(Handle):
     carvings: Carvings
     slots: SlotCounters
     group: Ints1  # [D] the place in its pool of the first card of its group, -1 of cards without a group
+    marks: Ints1  # [D] how many pods of each kind share it, see schema/marks.py
+    by_number: Ints2  # [2, D] what a node policy adds for as many cards as come up to this one: binpack, spread
     kind: Ints1  # [D] what a card of its totals is to formulas, see state/cards.py; 0 is a whole GPU that is counted
 
 
@@ -153,6 +149,7 @@ class Charges(Handle):
 
     run: Ints2  # [2, C] first row and number of rows in ``parts``
     parts: Ints2  # [P, 2] row of Nodes.totals and amount; the row is -1 for a resource that no node offers
+    mark: Ints1  # [C] what it adds to the marks of its cards
 
 
 class Tables(Handle):
@@ -172,6 +169,8 @@ class ModeTerm(Handle):
     aware: int  # the mode that knows cards, -1 for none
     objective: int  # of keel: which of nodes that lose alike comes first, see below
     unit: int  # what a milli-point of the term counts in a key
+    scorer: int  # of a node policy: what the vendor of the devices adds, see choice_scores.NO_SCORE
+    extra: int  # and how far from 0 that can be
 
 
 # ModeTerm.objective: the first in order, the emptier or the fuller node.
@@ -201,7 +200,11 @@ class CardRules(Handle):
     numa_bind: bool  # all its cards are on one NUMA node
     linked: bool  # its cards are chosen by the links between them
     mutex: bool  # only cards that nobody shares will do
-    any_idle: bool  # of cards that nobody shares, those of every mode will do
+    any_idle: bool  # of cards that nobody shares, those of every mode will do; else the next three do not count
+    closing: int  # marks that close a card to the pod
+    opening: int  # marks of which a card in use must have one, 0: it need not
+    keeping: int  # marks by which a card is of the pod's mode, whatever was reported of it
+    coreless: bool  # it takes no cores, and also cards without free ones will do
     avoid_gpu: bool  # it asks none, and goes to nodes without any while it fits on one
     whole: int  # devices of that family, where they are counted
     joint: bool  # its devices are on one NUMA node with those of the first family that the pod asks
@@ -273,6 +276,7 @@ class Board(Handle):
         Ints2  # [W, N] refusal bits of what changes with placements, where no static rule refuses
     )
     part: Ints1  # [N] the mode's term, -1 where static rules or the node's free resources refuse the pod
+    links: Ints1  # [N] milli-points of it that are for links, [0] of pods whose cards are not chosen by links
     key: Ints1  # [N] rank key, -1 where the pod does not fit; the highest wins
     best: Ints1  # [B] row of the highest key in each block, -1 for none
 
@@ -348,52 +352,7 @@ LANES_CAP, LANES_USED, LANES_ASK = 0, 6 * BLOCK, 12 * BLOCK
 LANES_OUT, LANES_WORK, LANES_END = 18 * BLOCK, 19 * BLOCK, 48 * BLOCK
 
 
-class Scratch(Handle):
-    """Working space, allocated once. M = most cards on a node, L = lanes of a block."""
-
-    lanes: Floats1  # [LANES_END] one flat array behind the next four and the modes' working rows
-    cap: Floats2  # [6, BLOCK]
-    used: Floats2  # [6, BLOCK]
-    ask: Floats2  # [6, BLOCK]
-    out: Floats1  # [BLOCK]
-    points: Ints1  # [BLOCK]
-    rows: Ints1  # [BLOCK]
-    changed: Ints1  # [1] the one row that a placement changes
-    order: Ints1  # [M] cards of the node at hand in walking order
-    held: Ints2  # [3, M] what sidecars and app containers placed so far hold
-    peak: Ints2  # [3, M] the most that is held at once: what is charged
-    card_score: Singles1  # [M]
-    picks: Ints1  # [P] card rows picked, container by container
-    pick_mib: Ints1  # [P] MiB and cores that are charged for the pick
-    pick_cores: Ints1  # [P]
-    pick_slot: Ints1  # [P] container of the pick
-    pick_part: Ints1  # [P] part of the card that is picked, NO_PART for the card itself
-    first: Ints1  # [2] FIRST_CARD, FIRST_PICK: the first card of the pool at hand, the first pick of the container at hand
-    passing: Ints1  # [M] places in the pool of the cards that a container may have, in the order of the walk
-    chosen: Ints1  # [M] places in ``passing``
-    trial: Ints1  # [M] likewise, of the set that is looked at
-    sums: Ints1  # [M] the sum of the scores of its first cards
-    gains: Ints2  # [M, M], at most LINKED_MAX each: by how many of them there are: what each other card would add
-    pairs: Ints2  # [M, M], likewise: the score of each pair of ``passing``
-    cut: Ints1  # [M] the slots of each card that are in use with the pod
-    only_numa: Ints1  # [1] the NUMA node of which alone devices may be taken, ANY_NUMA: of all
-    holds: Ints2  # [2 P, N_HOLD] what the pod at hand holds of the picks, as ``Pods.holds``
-    codes: Ints1  # [N_CARD_CODES] how many cards were refused for what
-    n_picks: Ints1  # [1] how many picks there are, where a mode that knows cards made them
-    free: Ints2  # [2, M] milli of cores and memory free on each card of the node at hand, 0 when closed
-    states: Ints2  # [4, M + 1] distinct pairs of those that are not 0, how many cards are so, and of which kind
-    was: Ints1  # [N_WAS] what the node at hand has without the pod, see WAS_*
-    tried: Ints1  # [1] how many of its cards were tried, 0 for none, and
-    cost: Floats1  # [1] what the best of them costs
-    fits: Ints1  # [K] per typical pod: cards of the node at hand that will do
-    frag: Ints1  # [K] and what is idle on those that will not
-    fits_with: Ints1  # [K] likewise, with the pod
-    frag_with: Ints1  # [K]
-    served: Floats1  # [2] milli-GPU that CPU and the like serve there, before the pod and with it
-    room: Floats2  # [ROOM_END, RESOURCES_MAX] what is free, its used share, 1 / what there is; see schema/places.py
-    places: Floats1  # [TYPICAL_MAX] how many typical pods fit
-    second: Ints1  # [1] the second objective of the node at hand, below ``ModeTerm.unit``
-
+Scratch = scratch.Scratch
 
 # Idle milli-GPU and milli-CPU, and the fragment measure.
 WAS_IDLE, WAS_CPU, WAS_MEASURE, N_WAS = 0, 1, 2, 3

@@ -6,9 +6,9 @@ from functools import lru_cache
 
 import numpy as np
 
+from scheduler.schema import choice_scores, places
 from scheduler.schema import columns as c
 from scheduler.schema import domains as of_domains
-from scheduler.schema import places
 from scheduler.schema.card_parts import LINKED_MAX
 from scheduler.schema.handles import share_array
 from scheduler.schema.world import ANY_ROW, ANYWHERE, NOWHERE, Run
@@ -48,6 +48,10 @@ def make_ask() -> c.Ask:
             linked=False,
             mutex=False,
             any_idle=False,
+            closing=0,
+            opening=0,
+            keeping=0,
+            coreless=False,
             avoid_gpu=False,
             whole=0,
             joint=False,
@@ -63,7 +67,15 @@ def make_ask() -> c.Ask:
             model_ok=no_flags,
             mode_ok=no_flags,
             uuid_ok=no_flags,
-            mode=c.ModeTerm(blind=0, weight=0, aware=-1, objective=c.NO_OBJECTIVE, unit=1),
+            mode=c.ModeTerm(
+                blind=0,
+                weight=0,
+                aware=-1,
+                objective=c.NO_OBJECTIVE,
+                unit=1,
+                scorer=choice_scores.NO_SCORE,
+                extra=0,
+            ),
             weights=np.zeros(c.N_DIMS, np.int64),
             dims=np.full(c.N_DIMS, -1, np.int64),
             sizes=none,
@@ -91,8 +103,8 @@ def make_domains() -> of_domains.Domains:
     )
 
 
-def make_board(capacity: int, words: int = 1) -> c.Board:
-    """Make a board of so many rows and words of refusal bits, on which nothing fits yet."""
+def make_board(capacity: int, words: int = 1, *, linked: bool = False) -> c.Board:
+    """Make a board of so many rows and words of refusal bits, on which nothing fits yet; ``linked``: with points for links."""
     return c.Board(
         static=np.zeros(capacity, np.int64),
         scores=np.zeros((0, capacity), np.int64),
@@ -101,6 +113,7 @@ def make_board(capacity: int, words: int = 1) -> c.Board:
         domains=make_domains(),
         refused=np.zeros((words, capacity), np.int64),
         part=np.full(capacity, -1, np.int64),
+        links=np.zeros(capacity if linked else 0, np.int64),
         key=np.full(capacity, -1, np.int64),
         best=np.full(capacity // c.BLOCK, -1, np.int64),
     )
@@ -159,4 +172,9 @@ def make_scratch(most_cards: int, most_picks: int, typical: int) -> c.Scratch:
         room=np.zeros((places.ROOM_END, places.RESOURCES_MAX)),
         places=np.zeros(places.TYPICAL_MAX),
         second=np.zeros(1, np.int64),
+        choice=choice_scores.ChoiceScores(
+            vendor=np.zeros(c.BLOCK),
+            links=np.zeros(c.BLOCK, np.int64),
+            pairs=np.zeros(choice_scores.N_PAIRS, np.int64),
+        ),
     )

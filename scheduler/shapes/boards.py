@@ -224,7 +224,11 @@ class Boards:
             return moved
         if moved is None:
             template = shape.asked.template
-            shape.board = empty.make_board(cluster.nodes.capacity, table.count_words(template))
+            shape.board = empty.make_board(
+                cluster.nodes.capacity,
+                table.count_words(template),
+                linked=bool(shape.ask.rules.linked),
+            )
             shape.judged = -1
         # A pod with storage counts volumes that pods of other nodes use, so rows that have not moved may change.
         is_elsewhere = counted and shape.view.storage is not None
@@ -256,6 +260,7 @@ class Boards:
             domains=domains.replace(**{name: getattr(domains, name).copy() for name in written}),
             refused=board.refused.copy(),
             part=np.where(among, board.part, -1),
+            links=board.links.copy(),
             key=board.key.copy(),
             best=board.best.copy(),
         )

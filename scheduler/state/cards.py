@@ -82,6 +82,7 @@ class CardTable:
             columns.uuid[d] = self.uuids.number(card.id)
             columns.pool[d] = pool
             columns.group[d] = groups.index(card.group) if card.group else -1
+            columns.by_number[:, d] = card.by_number
             columns.kind[d] = self._find_kind(card)
         self._n_used += n
         if len(self.uuids) > 2 * self._n_used + _SPARE_UUIDS:
@@ -180,5 +181,7 @@ class CardTable:
             carvings=self.carvings.carvings,
             slots=self.carvings.slots,
             group=np.full(capacity, -1, np.int64),
+            marks=np.zeros(capacity, np.int64),
+            by_number=np.zeros((2, capacity), np.int64),
             kind=np.zeros(capacity, np.int64),
         )

@@ -13,6 +13,7 @@ from scheduler.api.groups.definitions import GroupKey
 from scheduler.api.pods import gpus
 from scheduler.errors import BrokenInvariant
 from scheduler.schema import columns as c
+from scheduler.state.charging.charges import find_mark
 from scheduler.state.cluster import Cluster
 from scheduler.state.counting import classes
 from scheduler.state.groups import forming
@@ -83,6 +84,7 @@ def _read_figures(cluster: Cluster, row: int) -> dict[str, Any]:
                 cluster.cards.models.values[int(cards.model[d])],
                 cluster.cards.modes.values[int(cards.mode[d])],
                 cluster.cards.kinds.values[int(cards.kind[d])],
+                int(cards.marks[d]),
             )
             for d in cluster.registers.list_card_rows(row)
         },
@@ -196,6 +198,7 @@ def _verify_node(cluster: Cluster, name: str) -> None:
     nonzero, sizes = [0, 0], Counter[str]()
     ports: Counter[tuple[str, int, str]] = Counter()
     used: dict[str, list[int]] = {uuid: [0, 0, 0] for uuid in figures["cards"]}
+    marks = dict.fromkeys(used, 0)
     by_pool = {pool: [0, 0, 0] for pool in cluster.registers.list_pools(row)}
     for pod in pods:
         asked = pod.template.requests
@@ -213,6 +216,7 @@ def _verify_node(cluster: Cluster, name: str) -> None:
             if cluster.nodes.columns.pools.node[cluster.cards.columns.pool[d]] < 0:
                 # Pods of all nodes hold devices of shared pools: see ``_verify_shared``.
                 continue
+            marks[cluster.cards.find_uuid(d)] += find_mark(pod.template)
             for i, figure in enumerate(figures_held):
                 used[cluster.cards.find_uuid(d)][i] += figure
                 by_pool[int(cluster.cards.columns.pool[d])][i] += figure
@@ -234,6 +238,7 @@ def _verify_node(cluster: Cluster, name: str) -> None:
     silent = bool(cluster.nodes.silent[row])
     for uuid, counted in used.items():
         _check_same(name, f"card {uuid}", figures["cards"][uuid][1], counted)
+        _check_same(name, f"card {uuid} marks", figures["cards"][uuid][-1], marks[uuid])
         _check_same(
             name, f"card {uuid} cordoned", figures["cards"][uuid][3], silent or uuid in closed
         )

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
+import numpy as np
 
 from scheduler.api import names, wire
 from scheduler.api.cards import Card, CardUse, Slots, find_slots
@@ -18,6 +19,9 @@ from scheduler.devices.table import Devices
 from scheduler.devices.vendors import enflame
 from scheduler.devices.vendors.driver import VendorCards
 from scheduler.devices.vendors.vendor import Vendor as Kind
+from scheduler.kernels.devices import vendor_scores
+from scheduler.schema import columns as c
+from scheduler.schema import empty
 from scheduler.state.cluster import Cluster
 from tests import make
 from tests.model import vendor_cases as cases
@@ -33,6 +37,8 @@ def make_node(case: cases.Node) -> wire.Node:
 
 def find_group(device: cases.Device) -> str:
     """The dies of a card of Vastai, the devices of a node of Inferentia, and the zones of links of Metax."""
+    if device.info.get("DeviceStrategy", "die") != "die":
+        return ""
     is_ring = "inf" in device.info.get("AWSNodeType", "")
     zone = device.info.get("LinkZone") or ""
     return str(device.info.get("AIC", "ring" if is_ring else zone))
@@ -196,6 +202,7 @@ class Told(VendorCards):
             one = ContainerAsk(ContainerKind.APP, wanted.count, 0, *parts)
         else:
             cores = 100 if self._kind.is_whole else min(100, wanted.cores)
+            cores = 0 if ask.sharing.coreless else cores
             mib = 0 if wanted.percent == 100 else wanted.mib
             percent = 0 if mib else wanted.percent or 100
             of_cores = cores if self._kind.is_of_cores else 0
@@ -225,6 +232,18 @@ def list_devices(case: cases.Fit) -> list[cases.Device]:
     return sorted(there, key=lambda one: any(pick.id == one.id for pick in had))
 
 
+def sum_marks(kind: Kind, device: cases.Device) -> int:
+    """What the pods on a device add to its marks."""
+    asks = [
+        ask
+        for notes in device.pods
+        for ask in VendorCards(kind).read_requests(
+            make.pod(name="q", requests={kind.cards: 1}, annotations=notes)
+        )
+    ]
+    return sum(ask.sharing.mark for ask in asks)
+
+
 def place(kind: Kind, case: cases.Fit) -> tuple[list[tuple[str, int, int]], str]:
     """The devices that are chosen, from the last to the first, and why the node is refused."""
     driver = Told(kind, case)
@@ -238,6 +257,7 @@ def place(kind: Kind, case: cases.Fit) -> tuple[list[tuple[str, int, int]], str]
         if kind.is_whole and one.used:
             mib, cores = one.mib, one.cores
         used[:, d] = (cores, mib, one.used)
+        cluster.cards.columns.marks[d] = sum_marks(kind, one)
     policy = {names.HAMI_GPU_POLICY: "numa,mutex" if "mutex" in case.policy else "numa"}
     pod = make.pod(
         name="p", requests={kind.cards: 1}, annotations={**case.pod.annotations, **policy}
@@ -262,3 +282,76 @@ def place(kind: Kind, case: cases.Fit) -> tuple[list[tuple[str, int, int]], str]
     assert [use.model for use in slot] == [models[use.uuid] for use in slot]
     hidden = kind.word == NEURON
     return [(use.uuid, 0 if hidden else use.mem_mib, use.cores) for use in slot], ""
+
+
+class Scored(VendorCards):
+    """The driver, on a node that has the devices of a case, or those that it picks."""
+
+    def __init__(self, kind: Kind, case: cases.Score) -> None:
+        super().__init__(kind)
+        picked = {pick.id: pick for some in case.picks for pick in some}.values()
+        self.listed = case.devices or [
+            cases.Device(id=one.id, index=i, count=1, mib=1, cores=100, info=one.info or {})
+            for i, one in enumerate(picked)
+        ]
+        node = make.node(
+            name="n1",
+            allocatable={kind.cards: len(self.listed)},
+            annotations=dict(case.node.annotations),
+        )
+        self._own = super().list_cards(super().read_node(node))
+
+    def read_node(self, node: wire.Node) -> Words:
+        return node.metadata.name, ""
+
+    def serves(self, _seen: NodeReading) -> bool:
+        return True
+
+    def list_cards(self, _words: Words) -> tuple[Card, ...]:
+        return tuple(
+            Card(
+                id=one.id,
+                index=i,
+                sharers=one.count,
+                mib=one.mib,
+                cores=one.cores,
+                model=self.name,
+                group=find_group(one) or str(one.info.get("NetworkID", "")),
+                by_number=self._own[i].by_number if self._own else (0, 0),
+            )
+            for i, one in enumerate(self.listed)
+        )
+
+
+def score(kind: Kind, case: cases.Score) -> float:
+    """What HAMi's node policy adds to the score of the node of a case for its picks."""
+    driver = Scored(kind, case)
+    cluster = Cluster(devices=Devices((driver,)))
+    cluster.see_node(make.node(name="n1", cpu=64, allocatable={kind.cards: 1000}))
+    there = cluster.registers.list_card_rows(0)
+    rows = {one.id: d for one, d in zip(driver.listed, there, strict=True)}
+    for one in driver.listed:
+        cluster.cards.columns.used[c.SLOTS, rows[one.id]] = one.used
+        cluster.cards.columns.marks[rows[one.id]] = sum_marks(kind, one)
+    notes = {**case.pod.annotations, names.HAMI_NODE_POLICY: case.policy}
+    cycle = make.cycle(cluster=cluster)
+    record = cluster.see_pod(make.pod(name="p", requests={kind.cards: 1}, annotations=notes))
+    shape = cycle.get_shape(record) if record else None
+    assert shape is not None
+    cycle.boards.refresh(shape)
+    picks = [
+        (rows[one.id], slot, one.cores) for slot, some in enumerate(case.picks) for one in some
+    ]
+    s = empty.make_scratch(len(rows), len(picks), 0)
+    s.picks[:], s.pick_slot[:], s.pick_cores[:] = np.array(picks, np.int64).T
+    if not shape.ask.prefers.mode.scorer:
+        return 0
+    return vendor_scores.score_choice(
+        cluster.nodes.columns,
+        cluster.cards.columns,
+        shape.ask,
+        0,
+        len(picks),
+        case.policy == "spread",
+        s,
+    )

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from rich.console import Console
 
-from scheduler.api import wire
+from scheduler.api import names, wire
 from scheduler.simulate import explained, report, schedule
 from tests import make
 from tests.model import mixed_fleet
@@ -173,6 +173,37 @@ def test_what_a_node_policy_counts_is_hamis_score_and_its_points_are_of_100() ->
     assert said["raw"]["hami-spread"] == pytest.approx(10.5)
     assert said["scores"]["hami-spread"] == pytest.approx(100 * (30 - 10.5) / 30)
     assert said["weighted"]["hami-spread"] == pytest.approx(5 * said["scores"]["hami-spread"])
+
+
+def test_links_have_a_row_of_their_own_beside_the_mode() -> None:
+    node = make.hami_node(name="g", cards=2)
+    links = '[{"uuid":"g-GPU-0","score":{"g-GPU-1":20}},{"uuid":"g-GPU-1","score":{"g-GPU-0":20}}]'
+    node.metadata.annotations = {**(node.metadata.annotations or {}), names.HAMI_SCORE: links}
+    plain = as_json(make.pod(name="p", gpu=2))
+    policy = {names.HAMI_GPU_POLICY: "topology-aware"}
+    (row,) = schedule([as_json(node), plain], with_nodes=True)["pods"]
+    alone = row["nodes"]["g"]["scores"]["keel"]
+    linked = as_json(make.pod(name="p", gpu=2, annotations=policy))
+    (row,) = schedule([as_json(node), linked], with_nodes=True)["pods"]
+    said = row["nodes"]["g"]
+    assert said["scores"]["links"] == 20
+    assert said["scores"]["keel"] == pytest.approx(alone)
+    assert said["weighted"]["links"] == 100
+    policy |= {names.HAMI_NODE_POLICY: "spread"}
+    spread = as_json(make.pod(name="p", gpu=2, annotations=policy))
+    (row,) = schedule([as_json(node), spread], with_nodes=True)["pods"]
+    said = row["nodes"]["g"]
+    assert (said["scores"]["links"], said["weighted"]["links"]) == (20, 0)
+    assert said["scores"]["hami-spread"] == 100
+
+
+def test_what_the_vendor_adds_is_in_the_score_of_a_node_policy() -> None:
+    told = {"metax-tech.com/gpu.topology.losses": '{"1": 300}'}
+    node = make.node(name="g", allocatable={"metax-tech.com/gpu": 2}, annotations=told)
+    policy = {names.HAMI_NODE_POLICY: "binpack"}
+    asking = make.pod(name="p", requests={"metax-tech.com/gpu": 1}, annotations=policy)
+    (row,) = schedule([as_json(node), as_json(asking)], with_nodes=True)["pods"]
+    assert row["nodes"]["g"]["raw"]["hami-binpack"] == 1700
 
 
 @pytest.mark.parametrize(

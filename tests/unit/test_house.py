@@ -129,7 +129,7 @@ def test_a_vendor_is_named_by_its_driver_and_in_its_words_only() -> None:
 
 def test_totals_are_written_by_the_charging_kernel_only() -> None:
     """A second way to charge a pod would be taken back by other figures than it was charged."""
-    totals = {"totals", "requested", "nonzero", "sizes", "gpu_used", "used"}
+    totals = {"totals", "requested", "nonzero", "sizes", "gpu_used", "used", "marks"}
     writers = {
         str(path.relative_to(ROOT))
         for path in MODULES

@@ -45,7 +45,7 @@ def ask_of(
     """An Ask that differs in what the score kernels read."""
     scaled = np.array(curve, np.int64).T * np.array([[1], [10]])
     prefers = REAL_ASK.prefers.replace(
-        mode=c.ModeTerm(mode, 5, -1, objective=c.NO_OBJECTIVE, unit=1),
+        mode=c.ModeTerm(mode, 5, -1, objective=c.NO_OBJECTIVE, unit=1, scorer=0, extra=0),
         weights=np.array(weights, np.int64),
         curve=np.ascontiguousarray(scaled),
     )

@@ -18,12 +18,15 @@ from scheduler.state.cluster import Cluster
 from tests import make, slices
 
 Scores = list[list[int]]
+MODE = names.MODE
 
 
-def make_node(scores: Scores | None, *, numa: int = 1, text: str | None = None) -> wire.Node:
+def make_node(
+    scores: Scores | None, *, numa: int = 1, text: str | None = None, name: str = "n"
+) -> wire.Node:
     n = 8 if scores is None else len(scores)
     cards = [make.card(uuid=f"GPU-{i}", index=i, numa=i * numa // n) for i in range(n)]
-    node = make.hami_node(name="n", cards=cards, cpu=640)
+    node = make.hami_node(name=name, cards=cards, cpu=640)
     told = [
         {
             "uuid": f"GPU-{i}",
@@ -137,3 +140,102 @@ def test_without_the_policy_links_do_not_matter_and_new_links_are_taken_up() -> 
     cluster.see_node(make_node(scores))
     assert place(cluster, "plain", 2, "spread") == [7, 6]
     assert place(cluster, "linked", 2, "topology-aware") == [3, 0]
+
+
+PER_PAIR = (0, 10, 20, 60, 110, 160, 700, 1860)
+
+
+def score_by_twin(scores: Scores, idle: list[int], wanted: int) -> int:
+    """The milli-points of the best set: 1 for a score of 1 of a mean pair up to 60, 40 for the 1,800 of all NVLinks."""
+    some = choose_by_twin(scores, idle[::-1], wanted)
+    pairs = [scores[i][j] for i, j in itertools.combinations(some, 2)]
+    if not pairs:
+        return 0
+    total, n = sum(pairs), len(pairs)
+    if total <= 60 * n:
+        return total * 1000 // n
+    return min(99_999, 60_000 + (total - 60 * n) * 40_000 // (1_800 * n))
+
+
+def make_alike(rng: random.Random, n_nodes: int) -> tuple[dict[str, Scores], list[wire.Node]]:
+    """Nodes that differ by their links only."""
+    tables = {}
+    for i in range(n_nodes):
+        values = rng.sample(PER_PAIR, 3)
+        scores = [[0] * 6 for _ in range(6)]
+        for a, b in itertools.combinations(range(6), 2):
+            scores[a][b] = scores[b][a] = rng.choice(values)
+        tables[f"n{i}"] = scores
+    return tables, [make_node(scores, name=name) for name, scores in tables.items()]
+
+
+LINKED = {names.HAMI_GPU_POLICY: "topology-aware"}
+
+
+@settings(max_examples=slices.count_examples(80), deadline=None)
+@given(
+    st.integers(0, 2**32),
+    st.sampled_from(
+        [{MODE: "first-fit"}, {names.HAMI_NODE_POLICY: "binpack"}, {MODE: "most-allocated"}]
+    ),
+    st.lists(st.integers(1, 4), min_size=1, max_size=5),
+)
+def test_of_nodes_that_are_worth_the_same_the_best_linked_one_is_taken(
+    seed: int, placement: dict[str, str], wanted: list[int]
+) -> None:
+    """Each pod is alone on all nodes, which are alike but for their links; some cards of all nodes are taken before."""
+    rng = random.Random(seed)
+    tables, nodes = make_alike(rng, rng.randint(2, 5))
+    cluster, taken = make.cluster(nodes=nodes), rng.sample(range(6), rng.randrange(3))
+    for name in tables:
+        claim = ",NVIDIA,16384,100:".join(f"GPU-{i}" for i in taken)
+        if taken:
+            notes = {"hami.io/vgpu-devices-allocated": f"{claim},NVIDIA,16384,100:;"}
+            cluster.see_pod(
+                make.pod(name=f"on-{name}", node=name, gpu=len(taken), annotations=notes)
+            )
+    idle = [i for i in range(6) if i not in taken]
+    for i, gpu in enumerate(wanted):
+        record = cluster.see_pod(
+            make.pod(name=f"p{i}", gpu=gpu, annotations={**LINKED, **placement})
+        )
+        assert record is not None
+        (bind,) = make.cycle(cluster=cluster).schedule([record]).binds
+        points = {name: score_by_twin(scores, idle, gpu) for name, scores in tables.items()}
+        assert bind.node == max(points, key=lambda name: (points[name], -int(name[1:])))
+        got = [int(use.uuid.removeprefix("GPU-")) for use in list_uses(bind.devices)]
+        assert got == choose_by_twin(tables[bind.node], idle[::-1], gpu)
+        checks.verify(cluster)
+        cluster.drop_pod(record.uid)
+
+
+@pytest.mark.parametrize("policy", ["", "binpack", "spread", "numa,mutex"])
+def test_pods_without_the_policy_go_where_they_go_without_links(policy: str) -> None:
+    rng, placed = random.Random(len(policy)), []
+    _, nodes = make_alike(rng, 5)
+    plain = [make_node([[0] * 6 for _ in range(6)], name=node.metadata.name) for node in nodes]
+    pods = [(rng.randint(1, 4), rng.choice(["", "binpack", "spread"])) for _ in range(8)]
+    for some in (nodes, plain):
+        cluster = make.cluster(nodes=some)
+        for i, (gpu, node_policy) in enumerate(pods):
+            notes = {names.HAMI_GPU_POLICY: policy, names.HAMI_NODE_POLICY: node_policy}
+            said = {key: word for key, word in notes.items() if word}
+            cluster.see_pod(make.pod(name=f"p{i}", gpu=gpu, annotations=said))
+        outcome = make.cycle(cluster=cluster).schedule(list(cluster.pods.values()))
+        placed.append([(one.uid, one.node, one.devices) for one in outcome.binds])
+    assert placed[0]
+    assert placed[0] == placed[1]
+
+
+def test_links_come_before_a_little_loss_of_keel_and_after_a_fuller_node_of_a_node_policy() -> None:
+    """One GPU is in use on ``fuller``, whose links are worse."""
+    well = [[660 if i != j else 0 for j in range(8)] for i in range(8)]
+    badly = [[10 if i != j else 0 for j in range(8)] for i in range(8)]
+    for placement, wanted in (({}, "well"), ({names.HAMI_NODE_POLICY: "binpack"}, "fuller")):
+        nodes = [make_node(badly, name="fuller"), make_node(well, name="well")]
+        cluster = make.cluster(nodes=nodes)
+        notes = {"hami.io/vgpu-devices-allocated": "GPU-0,NVIDIA,16384,100:;"}
+        cluster.see_pod(make.pod(name="there", node="fuller", gpu=1, annotations=notes))
+        record = cluster.see_pod(make.pod(name="p", gpu=2, annotations={**LINKED, **placement}))
+        assert record is not None
+        assert make.cycle(cluster=cluster).schedule([record]).binds[0].node == wanted

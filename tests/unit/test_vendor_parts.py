@@ -187,19 +187,49 @@ def test_a_card_in_use_keeps_its_policy_and_an_idle_one_takes_any() -> None:
     assert not bind(cluster, ask_share("r", 4, 10), "Metax-SGPU")
 
 
-def test_a_pod_with_a_class_has_its_card_to_itself_whoever_has_placed_it() -> None:
-    cluster = make.cluster(nodes=[make_metax("", "")])
-    claim = {
-        "hami.io/metax-sgpu-devices-allocated": "g0,Metax-SGPU,4096,0:;",
-        CLASS: "online",
-    }
-    by_hami = make.pod(
-        name="p", node="n1", cpu=1, requests={SHARE: 1, MEMORY: 4}, annotations=claim
-    )
-    assert cluster.see_pod(by_hami) is not None
-    found = bind(cluster, ask_share("q", 4, 30, **{CLASS: "offline"}), "Metax-SGPU")
-    assert found["hami.io/metax-sgpu-devices-allocated"] == "g1,Metax-SGPU,65536,30:;"
-    assert not bind(cluster, ask_share("r", 1, 1), "Metax-SGPU")
+def test_a_card_that_a_pod_has_switched_has_its_policy_before_the_plugin_reports_it() -> None:
+    cluster = make.cluster(nodes=[make_metax("best-effort")])
+    fixed = {POLICY: "fixed-share"}
+    first = ask_share("p", 4, 10, **fixed)
+    assert bind(cluster, first, "Metax-SGPU")
+    assert not bind(cluster, ask_share("q", 4, 10), "Metax-SGPU")
+    assert bind(cluster, ask_share("r", 4, 10, **fixed), "Metax-SGPU")
+    cluster.see_node(make_metax("fixed-share"))
+    assert not bind(cluster, ask_share("s", 4, 10), "Metax-SGPU")
+    for name in ("p", "r"):
+        cluster.drop_pod(next(uid for uid in cluster.pods if uid.endswith(name)))
+    assert bind(cluster, ask_share("t", 4, 10), "Metax-SGPU")
+
+
+def test_an_online_pod_joins_a_card_without_free_cores_and_no_other_pod_does() -> None:
+    cluster = make.cluster(nodes=[make_metax("")])
+    assert bind(cluster, ask_share("p", 4, 100, **{CLASS: "offline"}), "Metax-SGPU")
+    assert not bind(cluster, ask_share("q", 4, 0, **{CLASS: "offline"}), "Metax-SGPU")
+    for name in ("r", "s"):
+        found = bind(cluster, ask_share(name, 4, 100, **{CLASS: "online"}), "Metax-SGPU")
+        assert found["hami.io/metax-sgpu-devices-allocated"] == "g0,Metax-SGPU,4096,0:;"
+
+
+@pytest.mark.parametrize(("notes", "card"), [({}, "g0"), ({CLASS: "offline"}, "g2")])
+def test_an_offline_pod_with_all_cores_of_a_card_looks_at_no_zones(
+    notes: dict[str, str], card: str
+) -> None:
+    cluster = make.cluster(nodes=[make_metax("", "", "", zones=(2, 1, 1))])
+    found = bind(cluster, ask_share("p", 4, 100, **notes), "Metax-SGPU")
+    assert found["hami.io/metax-sgpu-devices-allocated"] == f"{card},Metax-SGPU,4096,100:;"
+
+
+def test_why_a_pod_waits_names_its_class() -> None:
+    cluster = make.cluster(nodes=[make_metax("")])
+    assert bind(cluster, ask_share("p", 4, 10), "Metax-SGPU")
+    for kind, wanted in (("online", "online"), ("offline", "offline with best-effort")):
+        record = cluster.see_pod(ask_share(kind, 4, 10, **{CLASS: kind}))
+        assert record is not None
+        (hold,) = make.cycle(cluster=cluster).schedule([record]).holds
+        assert hold.diagnosis is not None
+        assert [one.text for one in hold.diagnosis.details] == [
+            f"CardTypeMismatch on 1 GPU: requested mode {wanted}"
+        ]
 
 
 @pytest.mark.parametrize("key", [POLICY, CLASS])

@@ -186,12 +186,11 @@ def test_the_answer_is_hamis_and_is_read_back(kind: Kind, case: cases.Answer) ->
 
 
 # With these annotations HAMi gives devices that they exclude, if several are requested.
-# Pods with a class have a card of Metax to themselves here. More than all cores are refused when the pod is read.
+# More than all cores are refused when the pod is read.
 FITS = [
     one
     for one in list_cases("fits")
     if "uuids are not looked at" not in one.values[1].name
-    and not any(device.pods for device in one.values[1].devices)
     and not (one.values[0].word == "Metax-SGPU" and one.values[1].ask.cores > 100)
 ]
 

@@ -12,6 +12,7 @@ from enum import IntEnum
 from typing import NamedTuple, Protocol
 
 from scheduler.api import limits, names, quantities, wire
+from scheduler.api.cards import Sharing
 from scheduler.api.hami_config.chart import CHART
 from scheduler.api.hami_config.sections import Nvidia
 from scheduler.api.pods import requests
@@ -59,7 +60,7 @@ class GpuAsk(NamedTuple):
     messages must say which container is meant. ``by_card`` says whether its devices may be chosen one by one,
     ``joint`` whether they must be on one NUMA node with those of the first family that the pod asks. ``of_pod`` is what the
     driver needs of the pod for its answer. ``any_idle``: of idle cards those of every mode will do, whatever ``vgpu_mode``.
-    ``find_parts`` says for a model which part of a card each container gets (MiB, cores), where that depends on the model;
+    ``scorer`` is what HAMi's node policies add for its devices, as ``schema.choice_scores.NO_SCORE``. ``find_parts`` says for a model which part of a card each container gets (MiB, cores), where that depends on the model;
     None if cards of the model have no such part.
     """
 
@@ -76,11 +77,13 @@ class GpuAsk(NamedTuple):
     joint: bool = False
     of_pod: tuple[str, ...] = ()
     any_idle: bool = False
+    scorer: int = 0
+    sharing: Sharing = Sharing()
     find_parts: FindParts | None = None
 
     @property
     def accepted(self) -> Hashable:
-        """Equal for pods that accept the same cards, whatever their containers ask of each."""
+        """Equal for pods that accept the same cards and prefer the same, whatever their containers ask of each."""
         return (
             self.use_types,
             self.nouse_types,
@@ -88,6 +91,7 @@ class GpuAsk(NamedTuple):
             self.nouse_uuids,
             self.vgpu_mode,
             self.numa_bind,
+            self.scorer,
             self.find_parts,
         )
 

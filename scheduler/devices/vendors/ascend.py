@@ -3,7 +3,7 @@
 A template is a part of a device that can be cut: a container that requests memory gets the smallest template that has it, or
 the whole device. Where the pod wishes it (``huawei.com/vnpu-mode: hami-core``) and the node can do it, HAMi's library splits
 devices instead: then containers get what they request, also of cores. Several devices come from one network, and those of
-modules in pairs.
+modules in pairs. HAMi's node policies add to a node's score which share of a container's devices is in one network.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from scheduler.api.pods import gpus
 from scheduler.api.pods.gpus import ContainerAsk, GpuAsk
 from scheduler.devices.vendors.vendor import Answer, Vendor, list_registered
 from scheduler.errors import BadInput
+from scheduler.schema import choice_scores
 from scheduler.schema import columns as c
 
 MODE, SOFT, _HARD = "huawei.com/vnpu-mode", "hami-core", "template"
@@ -106,6 +107,7 @@ def _make_kind(chip: Ascend, has_soft_split: bool) -> Vendor:
         complete_ask=partial(_complete_ask, chip),
         write_more=partial(_write_templates, chip),
         chooser=c.PAIRS if chip.is_in_pairs else c.NETWORKS if is_linked else c.WALK,
+        scorer=choice_scores.BY_NETWORKS if is_linked else choice_scores.NO_SCORE,
     )
 
 

@@ -1,6 +1,7 @@
 """Kunlun's XPU: whole cards, which a node reports by their number alone, and shares of cards.
 
-Either are chosen by the links between the cards, see ``kernels/devices/islands``.
+Either are chosen by the links between the cards, see ``kernels/devices/islands``. HAMi's node policies prefer nodes for whole
+cards by the islands that these break.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from scheduler.devices.vendors.vendor import (
     list_registered,
     read_offered,
 )
+from scheduler.schema import choice_scores
 from scheduler.schema import columns as c
 
 _MIB, _CORES, _SHARERS = 98_304, 100, 100
@@ -47,6 +49,7 @@ def list_kinds(config: DeviceConfig) -> tuple[Vendor, ...]:
         write_more=_write_indices,
         lock=None,
         chooser=c.ISLANDS,
+        scorer=choice_scores.BY_ISLANDS,
     )
     shares = Vendor(
         word="XPU",

@@ -1,23 +1,27 @@
 """Metax's cards: whole ones, which a node reports by their number alone, and shares of cards.
 
-The plugin chooses whole cards itself: of what is written on the pod only the number counts. HAMi ranks nodes by what they say
-of the links between so many cards; Evenkeel leaves that out.
+The plugin chooses whole cards itself: of what is written on the pod only the number counts. HAMi's node policies rank nodes by
+what they say of the links between so many cards, and by the links between shared cards that a pod gets as a whole.
 
-Shares of one card have one policy for its cores; an idle card takes any. HAMi lets online and offline pods
-(``metax-tech.com/sgpu-app-class``) share cards by rules of their own; here each such pod has its card to itself.
+Shares of one card have one policy for its cores; an idle card takes any. A card in use has the policy of its pods, also while the
+plugin still reports another one. Online and offline pods (``metax-tech.com/sgpu-app-class``) share cards with each other and with no
+other pods: an offline pod joins no online one, because it would be suspended, and an online pod takes no cores.
 """
 
 from __future__ import annotations
 
+from functools import cache, partial
+
 import msgspec
 
 from scheduler.api import quantities, wire
-from scheduler.api.cards import Card, CardUse
+from scheduler.api.cards import Card, CardUse, Sharing
 from scheduler.api.hami_config.sections import DeviceConfig
 from scheduler.api.pods import gpus
 from scheduler.api.pods.gpus import ContainerAsk, ContainerKind, GpuAsk
 from scheduler.devices.vendors.vendor import Answer, Vendor, read_offered, read_register
 from scheduler.errors import BadInput
+from scheduler.schema import choice_scores, marks
 from scheduler.schema import columns as c
 
 _WHOLE, _SHARES = "Metax-GPU", "Metax-SGPU"
@@ -25,7 +29,17 @@ _MIB, _CORES = 65_536, 100
 _REGISTER = "metax-tech.com/node-gpu-devices"
 POLICY, CLASS = "metax-tech.com/sgpu-qos-policy", "metax-tech.com/sgpu-app-class"
 DEFAULT_POLICY, POLICIES = "best-effort", ("best-effort", "fixed-share", "burst-share")
-ONLINE, CLASSES = "online", ("online", "offline")
+ONLINE, OFFLINE = CLASSES = "online", "offline"
+# The kinds of pods on a card, by the number of their mark; ``kernels/devices/vendor_scores`` knows the first two.
+_KINDS = {kind: i for i, kind in enumerate((*CLASSES, *POLICIES))}
+# Annotations of nodes with whole cards: JSON, by the number of cards that a pod gets. The node's score is the best less that.
+_LOSSES, _SCORES = "metax-tech.com/gpu.topology.losses", "metax-tech.com/gpu.topology.scores"
+_BEST = 2_000
+# Whether the links between shared cards count that the pod gets as a whole.
+_BY_LINKS = "metax-tech.com/sgpu-topology-aware"
+_FLAGS = dict.fromkeys(("1", "t", "T", "TRUE", "true", "True"), True) | dict.fromkeys(
+    ("0", "f", "F", "FALSE", "false", "False"), False
+)
 _FIGURE_MAX = 2**31 - 1
 _GIB = 1024
 _NANOSECONDS = 10**9
@@ -53,6 +67,7 @@ class _Use(msgspec.Struct, omit_defaults=True):
 
 
 _told = msgspec.json.Decoder(list[_Told])
+_by_number = msgspec.json.Decoder(dict[int, int])
 
 
 def list_kinds(config: DeviceConfig) -> tuple[Vendor, ...]:
@@ -60,8 +75,9 @@ def list_kinds(config: DeviceConfig) -> tuple[Vendor, ...]:
     section = config.metax
 
     def read_number(node: wire.Node) -> tuple[str, ...]:
-        n = read_offered(node, section.cards)
-        return (node.metadata.name, str(n)) if n else ("", "")
+        n, notes = read_offered(node, section.cards), node.metadata.annotations or {}
+        told = notes.get(_LOSSES, ""), notes.get(_SCORES, "")
+        return (node.metadata.name, str(n), *told) if n else ("", "", "", "")
 
     def read_share(kind: ContainerKind, container: wire.Container, field: str) -> ContainerAsk:
         n = gpus.read_integer(container, section.share_count, field)
@@ -84,6 +100,7 @@ def list_kinds(config: DeviceConfig) -> tuple[Vendor, ...]:
         list_cards=_list_whole,
         lock=None,
         chooser=c.TOGETHER,
+        scorer=choice_scores.BY_NUMBER,
     )
     shares = Vendor(
         word=_SHARES,
@@ -96,11 +113,11 @@ def list_kinds(config: DeviceConfig) -> tuple[Vendor, ...]:
         allocated="hami.io/metax-sgpu-devices-allocated",
         use_ids=("metax-tech.com/use-gpuuuid",),
         nouse_ids=("metax-tech.com/nouse-gpuuuid",),
-        other_notes=(POLICY, CLASS),
+        other_notes=(POLICY, CLASS, _BY_LINKS),
         read_node=lambda node: read_register(node, _REGISTER),
         list_cards=_list_shared,
         read_container=read_share,
-        complete_ask=_complete_ask,
+        complete_ask=partial(_complete_ask, section.is_topology_aware),
         read_use=_read_use,
         write_more=_write_uses,
         chooser=c.ZONES,
@@ -109,11 +126,33 @@ def list_kinds(config: DeviceConfig) -> tuple[Vendor, ...]:
 
 
 def _list_whole(words: tuple[str, ...]) -> tuple[Card, ...]:
-    name, number = words
+    name, number, losses, scores = words
+    n = int(number)
+    by_number = zip(_read_by_number(losses, n), _read_by_number(scores, n), strict=True)
     return tuple(
-        Card(id=f"{name}-metax-{i}", index=i, sharers=1, mib=_MIB, cores=_CORES, model=_WHOLE)
-        for i in range(int(number))
+        Card(
+            id=f"{name}-metax-{i}",
+            index=i,
+            sharers=1,
+            mib=_MIB,
+            cores=_CORES,
+            model=_WHOLE,
+            by_number=told,
+        )
+        for i, told in enumerate(by_number)
     )
+
+
+def _read_by_number(text: str, n: int) -> list[int]:
+    """Read what HAMi adds to the score of a node for 1 to ``n`` cards; a number that is missing, or cannot be read, is the best."""
+    if not text:
+        return [0] * n
+    try:
+        told = _by_number.decode(text)
+    except (msgspec.MsgspecError, RecursionError):
+        told = {}
+    most = choice_scores.MOST[choice_scores.BY_NUMBER]
+    return [max(-most, min(most, _BEST - told.get(i + 1, 0))) for i in range(n)]
 
 
 def _list_shared(words: tuple[str, ...]) -> tuple[Card, ...]:
@@ -166,28 +205,44 @@ def _read_mib(container: wire.Container, resource: str, field: str) -> int:
     return mib
 
 
-def _complete_ask(ask: GpuAsk, pod: wire.Pod) -> GpuAsk:
-    """Read the policy for cores, or the class of a pod that has its card to itself.
+def _complete_ask(by_links: bool, ask: GpuAsk, pod: wire.Pod) -> GpuAsk:
+    """Read the policy for cores and the class of a pod, and whether links count.
 
     Raises:
         BadInput: an annotation has another value than those that there are.
     """
     notes = pod.metadata.annotations or {}
+    if _FLAGS.get(notes.get(_BY_LINKS, ""), by_links):
+        ask = ask._replace(scorer=choice_scores.BY_ZONES)
     kind = read_word(notes, CLASS, CLASSES)
-    if not kind:
-        policy = read_word(notes, POLICY, POLICIES) or DEFAULT_POLICY
-        return ask._replace(vgpu_mode=policy, any_idle=True)
-    alone = tuple(
-        one._replace(
-            mem_mib=0,
-            mem_percent=gpus.WHOLE_CARD_PERCENT,
-            cores=0 if kind == ONLINE else one.cores,
-        )
-        if one.cards
-        else one
-        for one in ask.containers
+    policy = read_word(notes, POLICY, POLICIES) or DEFAULT_POLICY
+    sharing = _make_sharing(kind, policy)
+    if kind != ONLINE:
+        return ask._replace(vgpu_mode=policy, any_idle=True, sharing=sharing)
+    coreless = tuple(one._replace(cores=0) for one in ask.containers)
+    return ask._replace(
+        containers=coreless, any_idle=True, sharing=sharing, scorer=choice_scores.BY_SHARERS
     )
-    return ask._replace(containers=alone)
+
+
+@cache
+def _make_sharing(kind: str, policy: str) -> Sharing:
+    """Say which marks a pod of a class (empty for none) and a policy leaves, and which it looks for."""
+    online, every = _KINDS[ONLINE], marks.make_mask(*(_KINDS[one] for one in CLASSES))
+    if kind == ONLINE:
+        return Sharing(marks.make_mark(online), opening=every, coreless=True, name=kind)
+    own = _KINDS[policy]
+    others = marks.make_mask(*(_KINDS[one] for one in POLICIES if one != policy))
+    keeping = marks.make_mask(own)
+    if kind:
+        return Sharing(
+            marks.make_mark(_KINDS[kind]) + marks.make_mark(own),
+            closing=others | marks.make_mask(online),
+            opening=every,
+            keeping=keeping,
+            name=f"{kind} with {policy}",
+        )
+    return Sharing(marks.make_mark(own), closing=others | every, keeping=keeping)
 
 
 def read_word(notes: dict[str, str], key: str, words: tuple[str, ...]) -> str:

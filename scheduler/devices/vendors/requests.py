@@ -45,6 +45,7 @@ def read_request(pod: wire.Pod, vendor: Vendor) -> GpuAsk | None:
         nouse_uuids=list_named(*vendor.nouse_ids),
         names=tuple(every) if is_several else (),
         by_card=True,
+        scorer=vendor.scorer,
     )
     return ask if vendor.complete_ask is None else vendor.complete_ask(ask, pod)
 

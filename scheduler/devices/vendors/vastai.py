@@ -1,7 +1,7 @@
 """Vastai's cards, whole or die by die: shared by a number of containers, without any limit of memory or cores.
 
-Dies are chosen by the cards that they are on, see ``kernels/devices/groups``. HAMi adds to a node's score how many of the dies
-would be on one card; Evenkeel leaves that out.
+Dies are chosen by the cards that they are on, see ``kernels/devices/groups``. HAMi's node policies add to a node's score which
+share of a container's dies would be on one card.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from msgspec import structs
 from scheduler.api.cards import Card
 from scheduler.api.hami_config.sections import DeviceConfig
 from scheduler.devices.vendors.vendor import Vendor, list_registered
+from scheduler.schema import choice_scores
 from scheduler.schema import columns as c
 
 _REGISTER = "hami.io/node-va-register"
@@ -50,6 +51,7 @@ def list_kinds(config: DeviceConfig) -> tuple[Vendor, ...]:
             nouse_ids=("vastaitech.com/nouse-gpuuuid",),
             list_cards=_list_cards,
             chooser=c.GROUPS,
+            scorer=choice_scores.BY_GROUPS,
         ),
     )
 

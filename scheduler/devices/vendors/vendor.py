@@ -13,6 +13,7 @@ from scheduler.api import hami, quantities, wire
 from scheduler.api.cards import Card, CardUse, Slots
 from scheduler.api.pods.gpus import ContainerAsk, ContainerKind, GpuAsk
 from scheduler.devices.contract import HAMI_LOCK, Lock
+from scheduler.schema import choice_scores
 from scheduler.schema import columns as c
 
 # No node has so many devices, or units of them.
@@ -87,6 +88,7 @@ class Vendor:
         write_more: what else is written on the pod.
         lock: the lock under which the plugin serves pods; None for a plugin that has none.
         chooser: the number of the kernel that chooses among the devices.
+        scorer: what HAMi's node policies add to the score of a node, as ``schema.choice_scores.NO_SCORE``.
     """
 
     word: str
@@ -121,6 +123,7 @@ class Vendor:
     write_more: WriteMore = write_nothing
     lock: Lock | None = HAMI_LOCK
     chooser: int = c.WALK
+    scorer: int = choice_scores.NO_SCORE
 
     @property
     def notes(self) -> frozenset[str]:

@@ -177,6 +177,9 @@ def _are_cards_alike(cards: c.Cards, d: int, e: int) -> bool:
         & (cards.model[d] == cards.model[e])
         & (cards.mode[d] == cards.mode[e])
         & (cards.group[d] == cards.group[e])
+        & (cards.marks[d] == cards.marks[e])
+        & (cards.by_number[0, d] == cards.by_number[0, e])
+        & (cards.by_number[1, d] == cards.by_number[1, e])
     )
     for figure in range(3):
         alike &= cards.total[figure, d] == cards.total[figure, e]

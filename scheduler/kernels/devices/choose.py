@@ -7,7 +7,17 @@ module of its own and a line here.
 from __future__ import annotations
 
 from scheduler.kernels._jit import kernel, part
-from scheduler.kernels.devices import gpus, groups, islands, pairs, pools, spans, together, zones
+from scheduler.kernels.devices import (
+    gpus,
+    groups,
+    islands,
+    linked,
+    pairs,
+    pools,
+    spans,
+    together,
+    zones,
+)
 from scheduler.schema import columns as c
 
 
@@ -16,8 +26,8 @@ def choose_devices(nodes: c.Nodes, cards: c.Cards, ask: c.Ask, row: int, s: c.Sc
     """Pick devices of the first family of an ask on one node for every container of the pod.
 
     Reads nodes, cards, ask; writes ``s.picks``, ``s.pick_mib``, ``s.pick_cores``, ``s.pick_slot``, ``s.pick_part`` (in
-    the order in which they are picked), ``s.peak`` and ``s.cut`` (what the pod is charged per card of the node) and, on
-    refusal, ``s.codes``.
+    the order in which they are picked), ``s.peak`` and ``s.cut`` (what the pod is charged per card of the node),
+    ``s.choice.pairs`` and, on refusal, ``s.codes``.
 
     Returns:
         The number of picks, or -1 when a container does not fit.
@@ -27,6 +37,7 @@ def choose_devices(nodes: c.Nodes, cards: c.Cards, ask: c.Ask, row: int, s: c.Sc
     pool = pools.find_pool(nodes, ask, row)
     start, count = nodes.pools.start[pool], nodes.pools.count[pool]
     gpus.begin_choice(cards, start, count, s)
+    linked.clear_pairs(s)
     n_picks = 0
     for slot in range(ask.containers.shape[1]):
         if ask.containers[c.N_CARDS, slot] == 0:

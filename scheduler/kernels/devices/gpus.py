@@ -130,11 +130,12 @@ def _find_refusal(
         return EXCLUSIVE
     if cards.total[c.MIB, d] - mib_used < find_mib_asked(cards, ask, slot, d):
         return NO_MEMORY
-    if cores_total - cores_used < cores:
+    if cores_total - cores_used < cores and not ask.rules.coreless:
         return NO_CORES
     if is_percent and cores_total == 100 and cores == 100 and slots > 0:
         return EXCLUSIVE
-    if cores_total != 0 and cores_used == cores_total and cores == 0:
+    is_exhausted = cores_total != 0 and cores_used == cores_total and cores == 0
+    if is_exhausted and not ask.rules.coreless:
         return EXHAUSTED
     if cards.mig[d] and _find_first_part(cards, ask, slot, d, s) == c.NO_PART:
         return MIG
@@ -177,10 +178,17 @@ def find_code(
 
 @tiny
 def _has_mode(cards: c.Cards, ask: c.Ask, d: int) -> bool:
-    """Whether a card has a mode that will do, or may get one as no other pod has a part of it."""
-    if ask.prefers.mode_ok[cards.mode[d]]:
+    """Whether a card has a mode that will do, or may get one as no other pod has a part of it, and other pods leave it open."""
+    if not ask.rules.any_idle:
+        return bool(ask.prefers.mode_ok[cards.mode[d]])
+    marks, is_idle = cards.marks[d], cards.used[c.SLOTS, d] == 0
+    if marks & ask.rules.closing != 0:
+        return False
+    if ask.rules.opening != 0 and not is_idle and marks & ask.rules.opening == 0:
+        return False
+    if ask.prefers.mode_ok[cards.mode[d]] or marks & ask.rules.keeping != 0:
         return True
-    return bool(ask.rules.any_idle and cards.used[c.SLOTS, d] == 0)
+    return bool(is_idle)
 
 
 @tiny
@@ -381,6 +389,8 @@ def choose_for_container(
             at += 1
     if by_links and passing >= wanted:
         linked.choose_set(cards, start, passing, wanted, s)
+        if wanted > 1:
+            linked.count_pairs(wanted, s)
         for i in range(wanted):
             pick_card(cards, ask, slot, start + s.passing[s.chosen[i]], n_picks + i, s)
         return int(n_picks + wanted)

@@ -1,5 +1,7 @@
 """The cards of a container by the links between them: several that are linked best, or one that is linked worst.
 
+What the best set of a node is worth counts when nodes are compared, too. HAMi compares nodes without it.
+
 Source: HAMi v2.10 (Apache-2.0) ``pkg/device/nvidia``, the policy ``topology-aware``. HAMi lists all sets of cards; here sets
 that cannot be better than the best so far are not looked at.
 """
@@ -7,10 +9,15 @@ that cannot be better than the best so far are not looked at.
 from __future__ import annotations
 
 from scheduler.kernels._jit import part, tiny
+from scheduler.schema import choice_scores as of_choice
 from scheduler.schema import columns as c
 
 # The sets of 16 cards are fewer; with more cards, the best of so many steps is taken.
 _STEPS_MAX = 1 << 17
+# Two cards on one board score 60, and less the further apart they are; each NVLink between them adds 100, up to 18.
+_BOARD, _NVLINKS = 60, 1_800
+# Milli-points for a score of 1 of a mean pair without NVLinks, for all NVLinks, and the most: less than a point of 100,000.
+_MILLI, _NVLINKS_MILLI, _MOST_MILLI = 1_000, 40_000, 99_999
 
 
 @part
@@ -49,6 +56,33 @@ def choose_set(cards: c.Cards, start: int, passing: int, wanted: int, s: c.Scrat
         s.trial[depth], s.sums[depth] = place, total
         for other in range(place + 1, passing):
             s.gains[depth, other] = s.gains[depth - 1, other] + s.pairs[place, other]
+
+
+@tiny
+def clear_pairs(s: c.Scratch) -> None:
+    """Forget the pairs of what was chosen before."""
+    s.choice.pairs[of_choice.PAIRS_SUM] = s.choice.pairs[of_choice.PAIRS_NUMBER] = 0
+
+
+@part
+def count_pairs(wanted: int, s: c.Scratch) -> None:
+    """Add up the pairs of a set that ``choose_set`` has chosen."""
+    for i in range(wanted):
+        for other in range(i + 1, wanted):
+            s.choice.pairs[of_choice.PAIRS_SUM] += s.pairs[s.chosen[i], s.chosen[other]]
+            s.choice.pairs[of_choice.PAIRS_NUMBER] += 1
+
+
+@part
+def score_pairs(s: c.Scratch) -> int:
+    """Return the milli-points of the pairs that were counted: 60 points are cards on one board, 100 all NVLinks between all."""
+    total, n = s.choice.pairs[of_choice.PAIRS_SUM], s.choice.pairs[of_choice.PAIRS_NUMBER]
+    if n == 0:
+        return 0
+    if total <= _BOARD * n:
+        return int(total * _MILLI // n)
+    nvlinks = (total - _BOARD * n) * _NVLINKS_MILLI // (_NVLINKS * n)
+    return int(min(_MOST_MILLI, _BOARD * _MILLI + nvlinks))
 
 
 @part

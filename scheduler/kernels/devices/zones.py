@@ -1,6 +1,7 @@
 """Metax's shared cards: whole cards come from as small zones of links as can be had, so that large ones stay whole.
 
-Shares, and cards where no more fit than are wanted, are those that the walk comes to first.
+Shares, and cards where no more fit than are wanted, are those that the walk comes to first. Online pods, which share cards with
+each other and with offline pods, get the card with the fewest online pods.
 
 Source: HAMi v2.10 (Apache-2.0) ``pkg/device/metax``. HAMi takes zones of one size in any order; here the one that the walk comes
 to first.
@@ -9,8 +10,9 @@ to first.
 from __future__ import annotations
 
 from scheduler.kernels._jit import part
-from scheduler.kernels.devices import gpus, groups, pools
+from scheduler.kernels.devices import gpus, groups, pools, vendor_scores
 from scheduler.schema import columns as c
+from scheduler.schema import marks
 
 _EVERY, _NO_ZONE = -2, -1
 
@@ -29,7 +31,10 @@ def choose_for_container(
     if fitting < wanted:
         s.codes[gpus.TOO_FEW] = fitting
         return -1
-    is_whole = ask.containers[c.ASK_CORES, slot] == pools.WHOLE_CORES
+    if ask.rules.coreless:
+        return _pick_quietest(cards, ask, slot, start, count, n_picks, s)
+    # Of pods that share cards with their like only, HAMi looks at no zones.
+    is_whole = ask.containers[c.ASK_CORES, slot] == pools.WHOLE_CORES and ask.rules.opening == 0
     end, least = n_picks + wanted, wanted
     while n_picks < end:
         zone = _EVERY
@@ -45,6 +50,29 @@ def choose_for_container(
                 gpus.pick_card(cards, ask, slot, start + j, n_picks, s)
                 s.order[at] = groups.GONE
                 n_picks += 1
+    return n_picks
+
+
+@part
+def _pick_quietest(
+    cards: c.Cards, ask: c.Ask, slot: int, start: int, count: int, n_picks: int, s: c.Scratch
+) -> int:
+    """Pick the fitting cards with the fewest online pods, then offline ones; those with offline pods alone come last."""
+    end = n_picks + ask.containers[c.N_CARDS, slot]
+    while n_picks < end:
+        best, least = -1, 0
+        for at in range(count - 1, -1, -1):
+            if s.order[at] < 0:
+                continue
+            online, offline = vendor_scores.count_classes(cards, start + s.order[at])
+            rank = (online << marks.BITS) + offline
+            if online == 0 and offline > 0:
+                rank += 1 << 2 * marks.BITS
+            if best < 0 or rank < least:
+                best, least = at, rank
+        gpus.pick_card(cards, ask, slot, start + s.order[best], n_picks, s)
+        s.order[best] = groups.GONE
+        n_picks += 1
     return n_picks
 
 

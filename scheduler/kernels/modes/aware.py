@@ -201,8 +201,9 @@ def _is_free_for_one(ask: c.Ask, slot: int, chooser: int) -> bool:
     if slot < 0 or ask.containers[c.N_CARDS, slot] != 1:
         return False
     if chooser == c.ZONES:
-        # The rule is about whole cards.
-        return bool(ask.containers[c.ASK_CORES, slot] < pools.WHOLE_CORES)
+        # The rule is about whole cards, and about pods without cores.
+        cores = ask.containers[c.ASK_CORES, slot]
+        return bool(cores < pools.WHOLE_CORES and not ask.rules.coreless)
     return bool(chooser in (c.NETWORKS, c.PAIRS))
 
 

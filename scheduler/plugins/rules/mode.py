@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from scheduler.api import names
-from scheduler.api.placement import PACK, SPREAD, Mode, Placement
+from scheduler.api.placement import PACK, SPREAD, Mode
 from scheduler.api.pods.gpus import SIZES
 from scheduler.devices import card_order
 from scheduler.kernels import parts
@@ -20,8 +20,8 @@ from scheduler.kernels.devices import gpus, pools
 from scheduler.kernels.modes import aware, score
 from scheduler.plugins import kube_scores
 from scheduler.plugins.contract import Asked, Compiled, Points, Row, Rule
+from scheduler.schema import choice_scores, empty, shared
 from scheduler.schema import columns as c
-from scheduler.schema import empty, shared
 from scheduler.state.cluster import Cluster
 
 BLIND = {
@@ -47,6 +47,9 @@ AWARE = {
 _STEPS = 1 << 26
 # How finely keel distinguishes nodes on which a pod has almost the same loss.
 _SECOND_STEPS = 1 << 10
+_MILLI_POINTS = 100_000
+# The name of the points for links between cards.
+_LINKS = "links"
 _OBJECTIVES = {SPREAD: c.SPREAD_NODES, PACK: c.PACK_NODES}
 _NODE_POLICIES = {"binpack": score.NODE_BINPACK, "spread": score.NODE_SPREAD}
 # Modes that read the demand that was learnt.
@@ -106,14 +109,25 @@ def _list_totals(asked: Asked) -> tuple[str, ...]:
 def _compile_mode(asked: Asked) -> c.ModeTerm:
     """Compile the mode's term; a node policy replaces the mode."""
     placement = asked.placement
-    policy, weight, unit = placement.node_policy, placement.mode_weight, _compute_unit(placement)
+    policy, weight, unit = placement.node_policy, placement.mode_weight, _compute_unit(asked)
     if policy:
-        return _term(_NODE_POLICIES[policy], weight, -1, c.NO_OBJECTIVE, unit)
+        scorer = _find_scorer(asked)
+        extra = choice_scores.MOST[scorer]
+        return _term(
+            _NODE_POLICIES[policy], weight, -1, c.NO_OBJECTIVE, unit, scorer=scorer, extra=extra
+        )
     blind, aware_mode = BLIND.get(placement.mode, score.MOST), AWARE.get(placement.mode, -1)
-    return _term(blind, weight, aware_mode, _choose_objective(asked), unit)
+    none = choice_scores.NO_SCORE
+    return _term(blind, weight, aware_mode, _choose_objective(asked), unit, scorer=none, extra=0)
 
 
 _term = lru_cache(maxsize=64)(c.ModeTerm)
+
+
+def _find_scorer(asked: Asked) -> int:
+    """Find what the vendor of the pod's devices adds to the score of a node policy."""
+    gpu = asked.template.gpu
+    return gpu.scorer if gpu is not None else choice_scores.NO_SCORE
 
 
 def _choose_objective(asked: Asked) -> int:
@@ -129,19 +143,24 @@ def _choose_objective(asked: Asked) -> int:
     return c.SPREAD_NODES if by_itself else c.NO_OBJECTIVE
 
 
-def _compute_unit(placement: Placement) -> int:
+def _compute_unit(asked: Asked) -> int:
     """Compute how many steps of a key one milli-point takes.
 
     A node policy and keel's second objective need steps within a milli-point, as far as keys have room for them.
     """
+    placement, own = asked.placement, 1
     if placement.node_policy:
         least, steps = parts.POLICY_MOST, _STEPS
+        # What vendors add goes up and down, and takes as much room as so many scores of a node.
+        own += -(-2 * choice_scores.MOST[_find_scorer(asked)] // parts.POLICY_MOST)
     elif placement.mode == Mode.KEEL:
         least, steps = 1, _SECOND_STEPS
     else:
         return 1
+    # Links between cards have as many points as the mode.
+    own += card_order.is_linked(placement)
     # The most milli-points that all terms can add up to.
-    most = (placement.kube.weight_most + placement.mode_weight) * 100_000
+    most = (placement.kube.weight_most + placement.mode_weight * own) * 100_000
     while least * steps * (most + 1) >= parts.TIER and steps > 1:
         steps >>= 1
     return least * steps
@@ -150,19 +169,29 @@ def _compute_unit(placement: Placement) -> int:
 def _list_points(
     asked: Asked, ask: c.Ask, nodes: c.Nodes, board: c.Board, row: int
 ) -> tuple[Points, ...]:
-    """List the points of a row: a mode's raw score is its points; a node policy's is 0..30, as in ``gpus.score_node``."""
+    """List the points of a row: a mode's raw score is its points, a node policy's is 0..30, and what vendors add.
+
+    What links add to a mode stands in a row of its own; of nodes with equal scores of a node policy they choose one.
+    """
     placement = asked.placement
     if placement.is_kube:
         return kube_scores.list_points(asked, nodes, ask, row)
-    policy, weight = placement.node_policy, placement.mode_weight
+    policy, weight, term = placement.node_policy, placement.mode_weight, ask.prefers.mode
+    links = int(board.links[row]) if board.links.size else 0
     if policy:
-        points = float(board.part[row]) / weight / 1000
+        steps = (int(board.part[row]) // weight - links) // _MILLI_POINTS
         raw = float(gpus.score_node(nodes, pools.find_pool(nodes, ask, row)))
+        if term.scorer:
+            # Up to rounding: the part has what the vendor adds in it.
+            found = steps * parts.POLICY_MOST / term.unit - term.extra
+            raw = round(found if policy == "binpack" else parts.POLICY_MOST - found, 3)
         name = card_order.name_node_score(policy)
-        return (Points(name, raw, points / _compute_unit(placement), weight),)
+        own = (Points(name, raw, 100 * steps / term.unit, weight),)
+        return (*own, Points(_LINKS, links / 1000, links / 1000, 0)) if links else own
     # The division drops the second objective, which is less than a milli-point.
-    points = float(board.part[row] // _compute_unit(placement)) / weight / 1000
-    return (Points(str(placement.mode), points, points, weight),)
+    points = (int(board.part[row]) // term.unit / weight - links) / 1000
+    own = (Points(str(placement.mode), points, points, weight),)
+    return (*own, Points(_LINKS, links / 1000, links / 1000, weight)) if links else own
 
 
 RULE = Rule(

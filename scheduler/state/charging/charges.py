@@ -31,6 +31,7 @@ class ChargeTable:
         self.columns = c.Charges(
             run=np.zeros((2, _FIRST_CAPACITY), np.int64),
             parts=np.zeros((_FIRST_CAPACITY, 2), np.int64),
+            mark=np.zeros(_FIRST_CAPACITY, np.int64),
         )
         self._runs = Runs()
         self._numbers: dict[_Ref, int] = {}
@@ -91,6 +92,7 @@ class ChargeTable:
         self._grow(number + 1, self._runs.end)
         self.columns.run[:, number] = first, len(parts)
         self.columns.parts[first : first + len(parts)] = parts
+        self.columns.mark[number] = find_mark(template)
         most = template.most
         containers = np.array(most, np.int64).T.copy() if most else _NOTHING
         reference = weakref.ref(template, self._gone)
@@ -119,10 +121,17 @@ class ChargeTable:
         self._free.append(number)
 
     def _grow(self, n_charges: int, n_parts: int) -> None:
-        run, parts = self.columns.run, self.columns.parts
+        run, parts, mark = self.columns.run, self.columns.parts, self.columns.mark
         if n_charges > run.shape[1]:
             run = np.pad(run, ((0, 0), (0, run.shape[1])))
+            mark = np.pad(mark, (0, mark.size))
         if n_parts > parts.shape[0]:
             parts = np.pad(parts, ((0, max(n_parts, 2 * parts.shape[0]) - parts.shape[0]), (0, 0)))
         if run is not self.columns.run or parts is not self.columns.parts:
-            self.columns.adopt(c.Charges(run, parts))
+            self.columns.adopt(c.Charges(run, parts, mark))
+
+
+def find_mark(template: PodTemplate) -> int:
+    """Find what a pod adds to the marks of its cards."""
+    asks = [one.gpu for one in template.list_by_family() if one.gpu is not None]
+    return sum(ask.sharing.mark for ask in asks)
