@@ -69,6 +69,10 @@ def _config(objects: dict[tuple[str, str], Json]) -> config.Config:
         ("manifests/device-webhook", ["--set=deviceWebhook.enabled=true"]),
         ("manifests/rebalance", ["--set=rebalance.enabled=true"]),
         (
+            "manifests/rebalance-surge",
+            ["--set=rebalance.enabled=true", "--set=rebalance.surge=true"],
+        ),
+        (
             "manifests/hami-config",
             [
                 "--set=config.hamiConfigMap=kube-system/hami-scheduler-device",
@@ -76,7 +80,16 @@ def _config(objects: dict[tuple[str, str], Json]) -> config.Config:
             ],
         ),
     ],
-    ids=["beside", "in place", "queues", "webhook", "device webhook", "rebalance", "hami config"],
+    ids=[
+        "beside",
+        "in place",
+        "queues",
+        "webhook",
+        "device webhook",
+        "rebalance",
+        "surge",
+        "hami config",
+    ],
 )
 def test_the_chart_and_the_kustomization_are_the_same(
     folder: str, values: list[str], control_plane: ControlPlane, tmp_path: Path
@@ -92,7 +105,7 @@ def test_the_chart_and_the_kustomization_are_the_same(
     settings = _config(base)
     assert settings == _config(chart)
     # What a value adds beside the scheduler leaves its settings as they are.
-    is_changed = bool(values) and values != ["--set=rebalance.enabled=true"]
+    is_changed = bool(values) and values[0] != "--set=rebalance.enabled=true"
     assert (settings != config.Config()) is is_changed
 
 

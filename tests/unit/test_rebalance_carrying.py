@@ -11,7 +11,7 @@ from scheduler.api import times
 from scheduler.api.rebalancing.policy import Rebalancing
 from scheduler.api.steering import RebalancePolicy
 from scheduler.errors import ApiError
-from scheduler.kube.evict.moves import Came
+from scheduler.kube.evict.successors import Came, Order
 from scheduler.plan.making import PlanAnswer
 from scheduler.rebalance import budgets, controller
 from scheduler.rebalance.budgets import Outcome, PastMove
@@ -34,7 +34,7 @@ class World:
         self.mistakes: list[str] = []
         self.moved: list[str] = []
         self.came: list[Came] = []
-        self.n_plans = 0
+        self.n_plans = self.n_mended = 0
         self.leads = True
         self.refuses = False
         self.objects = [*NODES, *PODS]
@@ -46,7 +46,7 @@ class World:
     def begin(self) -> Controller:
         """Begin anew, as another process does."""
         ties = Ties(
-            self._plan, self._move, lambda: self.leads, self._report,
+            self._plan, self._mend, self._move, lambda: self.leads, self._report,
             lambda _, problem: self.mistakes.append(problem), lambda *_: None,
         )  # fmt: skip
         return Controller(self.policies, cast("Statuses", self), ties)
@@ -99,8 +99,12 @@ class World:
         there = [one for one in self.objects if one["metadata"]["name"] not in self.moved]
         return plan(policy, moves, most, there)
 
-    async def _move(self, pod: Any, _owner: str, _seconds: float, find_hindrance: Any) -> Came:
-        assert not find_hindrance()
+    async def _mend(self) -> None:
+        self.n_mended += 1
+
+    async def _move(self, pod: Any, order: Order) -> Came:
+        assert not order.find_hindrance()
+        assert (order.is_planned is not None) is self.spec.get("surge", False)
         # The move is in the status before the pod goes.
         assert self.status["moves"][-1]["name"] == pod.name
         assert self.status["moves"][-1]["outcome"] == "Begun"
