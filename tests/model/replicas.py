@@ -32,6 +32,7 @@ class Replicas:
         least_ready: the fewest pods that were ready at any time.
         lost: the names of the pods that the controller has ended.
         refusals: by a part of a path: the error with which a call is answered.
+        unanswered: whether the next write of the replicas is carried out, and not answered.
         between: called between any two requests.
     """
 
@@ -41,7 +42,7 @@ class Replicas:
         self.target, self.starts = "b", True
         self.lost: list[str] = []
         self.refusals: dict[str, ApiError] = {}
-        self.refuses_pods = ""
+        self.refuses_pods, self.unanswered = "", False
         self.between: Callable[[], None] = lambda: None
         self.autoscalers: list[Json] = []
         self.claims: list[Json] = []
@@ -99,6 +100,9 @@ class Replicas:
             if body["metadata"]["resourceVersion"] != meta["resourceVersion"]:
                 raise ApiError(409, "Conflict", "somebody has written it")
             self.scale(body["spec"]["replicas"], (params or {})["fieldManager"])
+            if self.unanswered:
+                self.unanswered = False
+                raise ApiError(0, "Timeout", "no answer")
         else:
             meta = self._find(name)["metadata"]
             assert meta["uid"] == body["metadata"]["uid"]

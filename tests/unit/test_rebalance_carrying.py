@@ -190,6 +190,27 @@ async def test_a_refused_eviction_costs_nothing(monkeypatch: pytest.MonkeyPatch)
     assert world.status["reason"] == Reason.BUDGET_SPENT
 
 
+async def test_a_successor_may_come_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World(monkeypatch, surge=True, budgets={"movesPerHour": 1})
+    world.came = [Came(trouble="it stays: not ready", is_evicted=False, is_taken_back=True)]
+    await world.look()
+    # What is left of moves is put right before each plan.
+    assert world.n_mended == world.n_plans == 1
+    assert world.outcomes == ["TakenBack"]
+    assert world.said == [(Outcome.TAKEN_BACK, "it stays: not ready")]
+    # Pods were started and ended, so it counts for the budget.
+    world.now += 600
+    await world.look()
+    assert world.status["reason"] == Reason.BUDGET_SPENT
+
+
+async def test_the_way_of_a_move_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World(monkeypatch, surge=True)
+    world.came = [Came("new", "c", {"hami.io/vgpu-devices-allocated": "c-0,NVIDIA,200,10:;"}, way="which came first")]  # fmt: skip
+    await world.look()
+    assert world.said == [(Outcome.AS_PLANNED, "its successor new is on c (which came first)")]
+
+
 async def test_a_dry_run_moves_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     world = World(monkeypatch, dryRun=True)
     await world.look()

@@ -1,5 +1,6 @@
 """Moves by one more replica: no pod fewer at any time, the right pod goes, and nothing is left of a move that was cut off."""
 
+import asyncio
 import datetime as dt
 from collections.abc import Callable
 from random import Random
@@ -137,6 +138,53 @@ async def test_a_successor_that_is_not_ready_in_time_goes_again() -> None:
         assert (api.least_ready, api.list_marked(), api.lost) == (2, [], ["web-1-3"])
 
 
+async def test_a_process_that_ends_has_the_successor_go_first(clock: Clock) -> None:
+    api = Replicas(2)
+    api.starts = False
+    moving = asyncio.create_task(move(api, seconds=1e9))
+    api.between = _once(api, lambda: _cancel(moving))
+    with pytest.raises(asyncio.CancelledError):
+        await moving
+    assert api.deployment["spec"]["replicas"] == 2
+    api.settle()
+    assert api.lost == ["web-1-3"]
+    assert api.list_marked() == ["web-1-1"]
+    clock.now += 1e9
+    assert await mend(api, clock) == []
+    assert api.list_marked() == []
+
+
+def _cancel(task: asyncio.Task[Came]) -> None:
+    task.cancel()
+
+
+@pytest.mark.usefixtures("clock")
+async def test_a_write_without_an_answer_may_have_taken_effect() -> None:
+    api = Replicas(2)
+    api.unanswered = True
+    assert (await move(api)).trouble == ""
+    assert api.list_nodes() == {"web-1-2": "a", "web-1-3": "b"}
+
+
+@pytest.mark.usefixtures("clock")
+async def test_an_api_server_that_is_away_is_waited_for() -> None:
+    api = Replicas(2)
+
+    left = iter(range(9))
+
+    def leave() -> None:
+        api.refusals["/"] = ApiError(0, "Connection", "gone")
+        api.between = come_back
+
+    def come_back() -> None:
+        if next(left, None) is None:
+            api.refusals.clear()
+
+    api.between = _once(api, leave)
+    assert (await move(api)).trouble == ""
+    assert (api.least_ready, api.list_marked()) == (2, [])
+
+
 @pytest.mark.usefixtures("clock")
 async def test_a_quota_without_room_ends_the_move_at_once() -> None:
     api = Replicas(2)
@@ -227,7 +275,7 @@ def _refuse(path: str) -> Callable[[Replicas], None]:
 
 _OBJECTIONS: list[tuple[Callable[[Replicas], Any], str]] = [
     (_autoscale, "is scaled by HorizontalPodAutoscaler h"),
-    (_refuse("horizontalpodautoscalers"), "the right to list horizontalpodautoscalers is missing"),
+    (_refuse("horizontalpodautoscalers"), "horizontalpodautoscalers cannot be listed: 403"),
     (lambda api: _claim(api, "ReadWriteOnce"), "has the claim models"),
     (_shape(paused=True), "is paused"),
     (_shape(strategy={"type": "Recreate"}), "has the strategy Recreate"),

@@ -5,6 +5,7 @@ A move is left alone until the time is over that it may take: another process ma
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterable
 
 from scheduler.api import kinds
@@ -19,7 +20,8 @@ from scheduler.kube.evict.surge.workload import Place, find_place
 _GRACE_SECONDS = 120
 # So long the controllers may take to end a pod.
 _END_SECONDS = 60.0
-# So many marked pods are looked at each time: a mark can be written by anybody who may make pods.
+# So many marked pods are looked at each time, drawn by lot: anybody who may make pods can write marks, and none may keep others
+# from being looked at.
 _MARKED_MAX = 100
 
 
@@ -42,7 +44,8 @@ async def mend_moves(api: ApiClient) -> list[str]:
                 f"Deployment {namespace}/{name} had one pod more, which a move had left; it wants one less again"
             )
     marked = [one for one in await marks.list_marked(api) if (marks.find_mark(one) or 0) < now]
-    for place, until in await _find_places(api, marked[:_MARKED_MAX]):
+    drawn = random.sample(marked, min(len(marked), _MARKED_MAX))
+    for place, until in await _find_places(api, drawn):
         # The controllers need a moment to end a pod; else nothing is waited for.
         is_new = (place.namespace, place.name) in lowered
         await finish(api, place, until, _END_SECONDS if is_new else 0.0)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from time import monotonic as get_time
 
 from scheduler.api import kinds
@@ -63,9 +64,9 @@ async def _find_objection(api: ApiClient, pod: PodRecord, now: Workload) -> str:
         try:
             listed.append((await api.get(kind.find_list_path(pod.namespace)))["items"])
         except ApiError as error:
-            if not answers.is_forbidden(error):
+            if answers.is_transient(error):
                 raise
-            return f"the right to list {kind.plural} is missing"
+            return f"{kind.plural} cannot be listed: {error}"
     autoscalers, claims = listed
     return find_objection(now, autoscalers, claims) or await requests.find_refusal(api, pod)
 
@@ -82,13 +83,16 @@ class _Surge:
         if refusal := await self._begin(now):
             return refusal
         try:
-            return await self._end(await self._await_successor(pod))
+            trouble = await self._await_successor(pod)
         except asyncio.CancelledError:
-            # The process ends: the marks are left to the next one.
-            await self._mark_new()
-            place = self._place
-            await raising.lower_replicas(self._api, place.namespace, place.name, self._raised.until)
+            # The process ends: what this does not do is left to the next one.
+            with suppress(ApiError):
+                await self._mark_new()
+                place, until = self._place, self._raised.until
+                await raising.lower_replicas(self._api, place.namespace, place.name, until)
             raise
+        try:
+            return await self._end(trouble)
         except ApiError as error:
             return Came(trouble=f"what is left of the move is put right by a later one: {error}")
 
