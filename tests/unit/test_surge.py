@@ -167,8 +167,10 @@ async def test_a_write_without_an_answer_may_have_taken_effect() -> None:
 
 
 @pytest.mark.usefixtures("clock")
-async def test_an_api_server_that_is_away_is_waited_for() -> None:
+@pytest.mark.parametrize("target", ["b", "c"])
+async def test_an_api_server_that_is_away_is_waited_for(target: str) -> None:
     api = Replicas(2)
+    api.target = target
 
     left = iter(range(9))
 
@@ -181,8 +183,36 @@ async def test_an_api_server_that_is_away_is_waited_for() -> None:
             api.refusals.clear()
 
     api.between = _once(api, leave)
-    assert (await move(api)).trouble == ""
-    assert (api.least_ready, api.list_marked()) == (2, [])
+    came = await move(api)
+    assert came.is_taken_back == (target == "c")
+    assert (api.least_ready, api.list_marked(), len(api.lost)) == (2, [], 1)
+
+
+@pytest.mark.usefixtures("clock")
+async def test_first_writes_that_never_come_through_leave_the_pod_where_it_is() -> None:
+    api = Replicas(2)
+    api.refusals["/scale"] = ApiError(0, "Timeout", "no answer")
+    came = await move(api, seconds=5.0)
+    assert came.trouble == "it stays: Timeout: no answer"
+    assert (api.deployment["spec"]["replicas"], api.lost, api.list_marked()) == (2, [], [])
+
+
+@pytest.mark.usefixtures("clock")
+async def test_an_api_server_that_is_away_while_the_successor_goes_is_waited_for() -> None:
+    api = Replicas(2)
+    api.target = "c"
+    left = iter(range(5))
+
+    def work() -> None:
+        # From the third write on: the mark of the successor.
+        if len(api.pods) > 2 and api.pods[2]["spec"].get("nodeName"):
+            api.refusals["/status"] = ApiError(0, "Connection", "gone")
+            if next(left, None) is None:
+                api.refusals.clear()
+
+    api.between = work
+    came = await move(api)
+    assert (came.is_taken_back, api.lost, api.list_marked()) == (True, ["web-1-3"], [])
 
 
 @pytest.mark.usefixtures("clock")
@@ -320,8 +350,10 @@ async def test_a_move_of_another_process_is_left_alone() -> None:
     api.settle()
     assert await leftovers.mend_moves(cast("ApiClient", api)) == []
     came = await move(api)
-    assert "has one pod more by another move" in came.way
-    assert api.deployment["spec"]["replicas"] == 3
+    assert came.trouble == "it was not moved: Deployment web has one pod more by another move"
+    assert not came.is_evicted
+    assert not came.is_taken_back
+    assert (api.deployment["spec"]["replicas"], api.lost) == (3, [])
 
 
 async def test_a_mark_that_anybody_has_written_lowers_nothing(clock: Clock) -> None:

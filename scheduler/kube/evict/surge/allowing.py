@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from scheduler.api import kinds, names
-from scheduler.kube.evict.surge.raising import find_raised
 from scheduler.kube.evict.surge.workload import Workload
 
 Json = Mapping[str, Any]
@@ -54,11 +53,6 @@ def _find_unmanaged(facts: Facts) -> str:
     """Without field managers it is not known later who has set the replicas."""
     is_known = facts.body["metadata"].get("managedFields")
     return "" if is_known else "does not say who has set its replicas"
-
-
-def _find_other_move(facts: Facts) -> str:
-    is_raised = find_raised(facts.body) is not None
-    return "has one pod more by another move" if is_raised else ""
 
 
 def _find_strategy(facts: Facts) -> str:
@@ -111,7 +105,6 @@ def _find_claim(facts: Facts) -> str:
 _TABLE: tuple[Callable[[Facts], str], ...] = (
     _find_end,
     _find_unmanaged,
-    _find_other_move,
     _find_strategy,
     _find_autoscaler,
     _find_unrest,

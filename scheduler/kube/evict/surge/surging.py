@@ -45,6 +45,10 @@ async def surge_pod(
     if place is None:
         return "its controller is not a ReplicaSet of a Deployment"
     now = await read_workload(api, place)
+    if now.deployment is not None and raising.find_raised(now.deployment) is not None:
+        # An eviction would disturb that move.
+        held = f"it was not moved: Deployment {place.name} has one pod more by another move"
+        return Came(trouble=held, is_evicted=False)
     if objection := await _find_objection(api, pod, now):
         return objection
     if hindrance := order.find_hindrance():
@@ -77,6 +81,8 @@ class _Surge:
     def __init__(self, api: ApiClient, place: Place, order: Order, raised: Raised) -> None:
         self._api, self._place, self._order, self._raised = api, place, order, raised
         self._ends_at = get_time() + order.seconds
+        # Why it is not known whether the first writes took effect; empty if it is.
+        self._doubt = ""
 
     async def run(self, pod: PodRecord, now: Workload) -> Came | str:
         """Move the pod."""
@@ -98,12 +104,19 @@ class _Surge:
 
     async def _end(self, trouble: str) -> Came:
         """Have one pod less again: the one that is moved, or its successor if something speaks against the move."""
-        if trouble:
-            await self._mark_new()
+        gives_up_at = get_time() + _END_SECONDS
+        is_marked = not trouble
+        while not is_marked:
+            try:
+                await self._mark_new()
+                is_marked = True
+            except ApiError:
+                if get_time() >= gives_up_at:
+                    raise
             await asyncio.sleep(POLL_SECONDS)
         left = max(self._ends_at - get_time(), _END_SECONDS)
         await finish(self._api, self._place, self._raised.until, left)
-        return await self._describe_end(trouble)
+        return await self._describe_end(trouble and (self._doubt or trouble))
 
     async def _begin(self, now: Workload) -> str:
         """Mark the pod, and have one more; return why that cannot be, empty if it may have been done."""
@@ -117,6 +130,7 @@ class _Surge:
         except ApiError as error:
             # A call that was not answered may have taken effect: what follows finds out.
             if answers.is_unknown(error):
+                self._doubt = str(error)
                 return ""
             await marks.remove_marks(self._api, await self._list_pods(), until)
             return f"Deployment {self._place.name} could not have one more: {error}"
