@@ -234,6 +234,7 @@ def _make_queue_kind(shape: type[wire.Object], plural: str, *, is_namespaced: bo
 
 POD_GROUPS = _make_group_kind(objects.KubePodGroup, "scheduling.k8s.io/v1beta1", "podgroups")
 DEPLOYMENTS = _make_controller_kind("Deployment", "apps", "deployments")
+REPLICA_SETS = _make_selecting_kind(steering.ReplicaSet, group="apps", plural="replicasets", makes_pods=True)  # fmt: skip
 STATEFUL_SETS = _make_selecting_kind(
     steering.StatefulSet, group="apps", plural="statefulsets", makes_pods=True
 )
@@ -288,7 +289,7 @@ TABLE: tuple[Kind, ...] = (
     _make_selecting_kind(
         steering.ReplicationController, group="", plural="replicationcontrollers", makes_pods=True
     ),
-    _make_selecting_kind(steering.ReplicaSet, group="apps", plural="replicasets", makes_pods=True),
+    REPLICA_SETS,
     STATEFUL_SETS,
     CLAIMS,
     VOLUMES,
@@ -345,6 +346,7 @@ CONFIG_MAPS = Kind(name="ConfigMap", plural="configmaps", shape=steering.ConfigM
 # Kinds that no decision reads.
 LEASES = Kind(name="Lease", group="coordination.k8s.io", plural="leases")
 EVENTS = Kind(name="Event", group="events.k8s.io", plural="events")
+AUTOSCALERS = Kind(name="HorizontalPodAutoscaler", group="autoscaling", version="v2", plural="horizontalpodautoscalers")  # fmt: skip
 SECRETS = Kind(name="Secret", plural="secrets")
 MUTATING_WEBHOOKS = Kind(
     name="MutatingWebhookConfiguration",

@@ -124,6 +124,10 @@ REPLACE, RESTART = "replace", "restart"
 # Annotations of pods that autoscalers leave on their node: "false" of Cluster Autoscaler's, "true" of Karpenter's.
 SAFE_TO_EVICT = "cluster-autoscaler.kubernetes.io/safe-to-evict"
 DO_NOT_DISRUPT = "karpenter.sh/do-not-disrupt"
+# By this annotation of its pods a ReplicaSet chooses which of them goes: the one with the lowest figure, of those that are ready.
+DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
+# A label of pods that a move chose as those of which one goes; until when the move may take, in seconds since 1970.
+SURGE = "evenkeel.dev/surge"
 
 # Groups: scheduler-plugins and Koordinator. The first two are labels, the others are annotations.
 X_GROUP = "scheduling.x-k8s.io/pod-group"

@@ -15,7 +15,9 @@ from scheduler.cli import answering, options
 from scheduler.errors import make_visible
 
 if TYPE_CHECKING:
-    from scheduler.kube.evict.moves import Came
+    from collections.abc import Callable
+
+    from scheduler.kube.evict.successors import Came
     from scheduler.plan.command import Request
     from scheduler.plan.making import PlanAnswer
     from scheduler.state.pods import PodRecord
@@ -62,6 +64,13 @@ def plan(
         str,
         typer.Option(metavar="TIME", help="With --apply: how long each move may take, as 5m."),
     ] = "5m",
+    surge: Annotated[
+        bool,
+        typer.Option(
+            "--surge",
+            help="With --apply: have the successor ready before the pod goes, by one more replica, where the pod's Deployment allows that.",
+        ),
+    ] = False,
     config_file: options.ConfigFile = None,
 ) -> None:
     """Plan which running pods to move, what each move frees, and which waiting pods it lets in.
@@ -84,6 +93,10 @@ def plan(
         options.refuse(
             "--apply: cannot be combined with --output; what is done is printed in lines"
         )
+    if surge and not apply:
+        options.refuse("--surge: needs --apply, which moves pods")
+    if surge:
+        _mend_moves(kubeconfig, context)
     request = command.Request(
         config=options.read_config(config_file),
         files=file or (),
@@ -112,25 +125,52 @@ def plan(
     if not apply:
         answering.print_answer(answer, output, show)
     show()
-    _carry_out(request, answer, kubeconfig, context)
+    _carry_out(request, answer, kubeconfig, context, is_surge=surge)
+
+
+def _mend_moves(kubeconfig: str | None, context: str | None) -> None:
+    """Put right what an earlier command left that ended amid a move."""
+    from scheduler.errors import ApiError, BadInput  # noqa: PLC0415 - as above
+    from scheduler.kube import client  # noqa: PLC0415 - as above
+    from scheduler.kube.evict.surge import leftovers  # noqa: PLC0415 - as above
+
+    async def mend() -> list[str]:
+        api = client.ApiClient(client.load_access(kubeconfig, context))
+        try:
+            return await leftovers.mend_moves(api)
+        finally:
+            await api.close()
+
+    try:
+        for text in asyncio.run(mend()):
+            typer.echo(make_visible(text))
+    except (ApiError, BadInput) as error:
+        options.refuse(f"--surge: {error}")
 
 
 def _carry_out(
-    request: Request, answer: PlanAnswer, kubeconfig: str | None, context: str | None
+    request: Request,
+    answer: PlanAnswer,
+    kubeconfig: str | None,
+    context: str | None,
+    *,
+    is_surge: bool,
 ) -> NoReturn:
     """Carry a plan out, say what becomes of each move, and end the command."""
     from scheduler.api.groups.readers.reading import parse_seconds  # noqa: PLC0415 - as above
     from scheduler.kube import client  # noqa: PLC0415 - as above
     from scheduler.kube.evict import moves  # noqa: PLC0415 - as above
+    from scheduler.kube.evict.successors import Order  # noqa: PLC0415 - as above
     from scheduler.plan import apply, command  # noqa: PLC0415 - as above
 
     access = client.load_access(kubeconfig, context)
     seconds = parse_seconds(request.wait, "--wait")
 
-    async def move(pod: PodRecord, owner: str) -> Came:
+    async def move(pod: PodRecord, owner: str, check: Callable[[Came], bool] | None) -> Came:
         api = client.ApiClient(access)
+        order = Order(owner, seconds, is_planned=check if is_surge else None)
         try:
-            return await moves.move_pod(api, pod, owner, seconds=seconds)
+            return await moves.move_pod(api, pod, order)
         finally:
             await api.close()
 
@@ -142,7 +182,7 @@ def _carry_out(
 
     code = apply.apply_plan(
         answer,
-        lambda pod, owner: asyncio.run(move(pod, owner)),
+        lambda pod, owner, check: asyncio.run(move(pod, owner, check)),
         plan_again,
         lambda text: typer.echo(make_visible(text)),
         request.most,

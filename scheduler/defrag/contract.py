@@ -88,7 +88,11 @@ class LetIn(NamedTuple):
 
 
 class Move(NamedTuple):
-    """One move, as it was carried out in a trial: the pod left, and one like it went where the scheduler put it."""
+    """One move, as it was carried out in a trial: the pod left, and one like it went where the scheduler put it.
+
+    Attributes:
+        is_ahead: whether the one like it had room while the pod still held its place.
+    """
 
     uid: str
     left: Seat
@@ -96,6 +100,7 @@ class Move(NamedTuple):
     run_seconds: float
     freed: tuple[Freed, ...]
     lets_in: tuple[LetIn, ...]
+    is_ahead: bool
 
 
 class Totals(NamedTuple):

@@ -175,7 +175,8 @@ class Trier:
                 return None
             trial.commit()
         freed = self._list_freed(before, whole)
-        return Move(uid, seat, new, self._runs[uid], freed, tuple(lets_in)), whole
+        is_ahead = ahead is not None
+        return Move(uid, seat, new, self._runs[uid], freed, tuple(lets_in), is_ahead), whole
 
     def _place_ahead(self, pod: PodRecord) -> PodRecord | None:
         """Find where a pod like one that is still there would go, and undo that; None if it has no room yet."""

@@ -8,7 +8,7 @@ import ssl
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
 import aiohttp
 import msgspec
@@ -140,7 +140,7 @@ class ApiClient:
         """
         try:
             if body is not None:
-                return await self._write(method, path, body, content_type, expect)
+                return await self._write(method, path, body, content_type, params, expect)
             async with self._session.request(
                 method,
                 self._base + path,
@@ -158,16 +158,25 @@ class ApiClient:
             raise ApiError(0, "Connection", f"{method} {path}: {error}") from error
 
     async def _write(
-        self, method: str, path: str, body: bytes, content_type: str, expect: Expected
+        self,
+        method: str,
+        path: str,
+        body: bytes,
+        content_type: str,
+        params: Mapping[str, str] | None,
+        expect: Expected,
     ) -> bytes:
-        """Make a call with a body; it has no parameters, and its answer may have any size."""
+        """Make a call with a body; its answer may have any size."""
         authorization = self._get_authorization()
         bearer = f"Authorization: {authorization}\r\n" if authorization else ""
         fields = (
             f"User-Agent: {self._user_agent}\r\n{bearer}"
             f"Accept: {expect.accept}\r\nContent-Type: {content_type}\r\n"
         )
-        answer = await self._writes.send_request(method, path, fields, body, seconds=expect.seconds)
+        query = urlencode(params or {})
+        answer = await self._writes.send_request(
+            method, path, fields, body, query=query, seconds=expect.seconds
+        )
         return _check_answer(answer.status, answer.payload)
 
     async def get(self, path: str, params: Mapping[str, str] | None = None) -> Any:
@@ -183,11 +192,18 @@ class ApiClient:
             raise ApiError(0, "Unreadable", f"GET {path}: {error}") from error
 
     async def send(
-        self, method: str, path: str, body: object, *, content_type: str = JSON
+        self,
+        method: str,
+        path: str,
+        body: object,
+        *,
+        content_type: str = JSON,
+        params: Mapping[str, str] | None = None,
     ) -> bytes:
         """Make a call with a body of plain values."""
+        encoded = msgspec.json.encode(body)
         return await self.request(
-            method, path, body=msgspec.json.encode(body), content_type=content_type
+            method, path, body=encoded, content_type=content_type, params=params
         )
 
     def stream(self, path: str, params: Mapping[str, str], *, silence_seconds: float) -> Any:

@@ -254,7 +254,7 @@ class WriteConnections:
         self._idle: list[_Connection] = []
 
     async def send_request(
-        self, method: str, path: str, headers: str, body: bytes, *, seconds: float
+        self, method: str, path: str, headers: str, body: bytes, *, query: str = "", seconds: float
     ) -> Reply:
         """Send one write, and return its answer.
 
@@ -263,14 +263,16 @@ class WriteConnections:
             path: the path of the request; characters that no path may have are quoted.
             headers: lines, each with its end.
             body: the body of the request.
+            query: the encoded parameters of the request; empty for none.
             seconds: how long all may take, including the wait for a connection.
 
         Raises:
             TimeoutError: there was no answer in time.
             OSError: the connection could not be made or broke, or what came is no answer.
         """
+        target = f"{self._prefix}{quote(path, safe=_PATH_SAFE)}{'?' if query else ''}{query}"
         head = (
-            f"{method} {self._prefix}{quote(path, safe=_PATH_SAFE)} HTTP/1.1\r\n"
+            f"{method} {target} HTTP/1.1\r\n"
             f"{self._always}{headers}Content-Length: {len(body)}\r\n\r\n"
         )
         async with asyncio.timeout(seconds), self._places:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from enum import IntEnum
+from functools import partial
 
 from scheduler.defrag.contract import Move
-from scheduler.kube.evict.moves import Came
+from scheduler.kube.evict.successors import Came
 from scheduler.plan import words
 from scheduler.plan.making import PlanAnswer
 from scheduler.state.pods import PodRecord
@@ -17,8 +18,8 @@ _ALLOCATED = "-allocated"
 # So often a plan is made anew, because a pod went elsewhere.
 _AGAIN_MAX = 3
 
-# Moves a pod of the controller with a uid.
-MovePod = Callable[[PodRecord, str], Came]
+# Moves a pod of the controller with a uid; the last one says whether a successor is where it should be, if it may come first.
+MovePod = Callable[[PodRecord, str, Callable[[Came], bool] | None], Came]
 
 
 class Ended(IntEnum):
@@ -50,13 +51,13 @@ def apply_plan(
         for number, move in _number_moves(made):
             most -= 1
             pod, owner = made.pods[move.uid], made.owners.makers[move.uid]
-            came = move_pod(pod, owner.uid)
+            came = move_pod(pod, owner.uid, make_check(move))
             if came.trouble:
                 say(f"{number} {pod.key}: {came.trouble}; no more pods are moved")
                 return Ended.STOPPED
             is_missed = not is_planned(move, came)
             where = "but not as planned" if is_missed else "as planned"
-            say(f"{number} {pod.key}: its successor {came.name} is on {came.node}, {where}")
+            say(f"{number} {pod.key}: {describe_successor(came)}, {where}")
             if is_missed:
                 break
         if not is_missed:
@@ -76,6 +77,17 @@ def _number_moves(made: PlanAnswer) -> list[tuple[str, Move]]:
         for i, bundle in enumerate(made.plan.bundles, 1)
         for k, move in enumerate(bundle, 1)
     ]
+
+
+def describe_successor(came: Came) -> str:
+    """Say where a successor is, and how the pod was moved where there was a choice."""
+    way = f" ({came.way})" if came.way else ""
+    return f"its successor {came.name} is on {came.node}{way}"
+
+
+def make_check(move: Move) -> Callable[[Came], bool] | None:
+    """Make what says whether a successor is where it should be; None if it has no room before the pod has gone."""
+    return partial(is_planned, move) if move.is_ahead else None
 
 
 def is_planned(move: Move, came: Came) -> bool:

@@ -25,7 +25,9 @@ class Outcome(StrEnum):
     ELSEWHERE = "Elsewhere"
     # The pod was evicted, and no successor was ready in time.
     UNFINISHED = "Unfinished"
-    # The pod is where it was.
+    # The pod is where it was: its successor was not ready in time, or not where it should be, and went again.
+    TAKEN_BACK = "TakenBack"
+    # The pod is where it was, and nothing was begun.
     REFUSED = "Refused"
 
 

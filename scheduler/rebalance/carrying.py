@@ -16,8 +16,8 @@ from scheduler.api.steering import RebalancePolicy
 from scheduler.defrag.contract import Move
 from scheduler.errors import ApiError
 from scheduler.kube import wall_clock
-from scheduler.kube.evict.moves import Came
-from scheduler.plan.apply import is_planned
+from scheduler.kube.evict.successors import Came, Order
+from scheduler.plan.apply import describe_successor, is_planned, make_check
 from scheduler.plan.making import PlanAnswer
 from scheduler.rebalance import budgets
 from scheduler.rebalance.budgets import Outcome, PastMove
@@ -30,14 +30,14 @@ class Hands(NamedTuple):
     """What carrying out needs of its surroundings.
 
     Attributes:
-        move_pod: moves a pod of the controller with a uid, within so many seconds, unless something hinders that.
+        move_pod: moves a pod.
         read_policy: reads a policy as it is now.
         write_moves: writes the moves of the last hour into the status of a policy, and returns the policy as it is then.
         find_hindrance: why the policy may not move another pod now; empty if it may.
         report: takes a pod, what has become of its move, and the words for it.
     """
 
-    move_pod: Callable[[PodRecord, str, float, Callable[[], str]], Awaitable[Came]]
+    move_pod: Callable[[PodRecord, Order], Awaitable[Came]]
     read_policy: Callable[[str], Awaitable[RebalancePolicy]]
     write_moves: Callable[[RebalancePolicy, Sequence[PastMove]], Awaitable[RebalancePolicy]]
     find_hindrance: Callable[[RebalancePolicy, Rebalancing], str]
@@ -92,11 +92,11 @@ class Carrier:
         )
         self.moves.append(begun)
         self._written = await self._hands.write_moves(self._written, self.moves)
-        came = await self._hands.move_pod(
-            pod, owner.uid, self._policy.move_seconds, self._find_hindrance
-        )
+        check = make_check(move) if self._policy.is_surge else None
+        order = Order(owner.uid, self._policy.move_seconds, self._find_hindrance, check)
+        came = await self._hands.move_pod(pod, order)
         outcome = _find_outcome(move, came)
-        message = came.trouble or f"its successor {came.name} is on {came.node}"
+        message = came.trouble or describe_successor(came)
         ended = begun._replace(
             outcome=outcome, target=came.node or begun.target, message=came.trouble
         )
@@ -120,6 +120,8 @@ class Carrier:
 
 
 def _find_outcome(move: Move, came: Came) -> Outcome:
+    if came.is_taken_back:
+        return Outcome.TAKEN_BACK
     if came.trouble:
         return Outcome.UNFINISHED if came.is_evicted else Outcome.REFUSED
     return Outcome.AS_PLANNED if is_planned(move, came) else Outcome.ELSEWHERE

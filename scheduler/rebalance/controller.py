@@ -39,6 +39,7 @@ class Ties(NamedTuple):
 
     Attributes:
         plan: makes a plan of at most so many moves for a policy; takes its moves of the last hour.
+        mend_moves: puts right what a process left that ended amid a move.
         move_pod: as in ``Hands``.
         is_leading: whether this process may act.
         report: as in ``Hands``.
@@ -47,6 +48,7 @@ class Ties(NamedTuple):
     """
 
     plan: Callable[[Rebalancing, Sequence[PastMove], int], Awaitable[PlanAnswer]]
+    mend_moves: Callable[[], Awaitable[None]]
     move_pod: Callable[..., Awaitable[Any]]
     is_leading: Callable[[], bool]
     report: Callable[..., None]
@@ -139,6 +141,7 @@ class Controller:
             message = f"{policy.per_hour} pods were moved within an hour, as many as spec.budgets.movesPerHour allows"
             return await self._put_off(body, Reason.BUDGET_SPENT, message, at, moves)
         try:
+            await self._ties.mend_moves()
             made = await self._ties.plan(policy, moves, left)
         except (ApiError, BadInput) as error:
             at = now + _AGAIN_SECONDS

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
+from functools import partial
 
 import structlog
 
@@ -13,10 +13,11 @@ from scheduler import ending
 from scheduler.api import kinds, names
 from scheduler.api.rebalancing.policy import REBALANCE_POLICIES, Rebalancing
 from scheduler.api.steering import RebalancePolicy
-from scheduler.errors import BadInput
+from scheduler.errors import ApiError, BadInput
 from scheduler.kube import wall_clock
 from scheduler.kube.client import ApiClient
 from scheduler.kube.evict import moves
+from scheduler.kube.evict.surge import leftovers
 from scheduler.kube.lead.always import AlwaysLeader
 from scheduler.kube.lead.lease import Lease, Place
 from scheduler.kube.options import Options
@@ -40,6 +41,7 @@ EVENTS = {
     Outcome.AS_PLANNED: ("Normal", "Moved"),
     Outcome.ELSEWHERE: ("Normal", "MovedElsewhere"),
     Outcome.UNFINISHED: ("Warning", "MoveUnfinished"),
+    Outcome.TAKEN_BACK: ("Warning", "MoveTakenBack"),
     Outcome.REFUSED: ("Warning", "NotMoved"),
 }
 _log = structlog.get_logger("evenkeel.rebalance")
@@ -153,7 +155,8 @@ class Service:
         options = self.options
         ties = Ties(
             Planner(options.access, options.config).plan,
-            self._move_pod,
+            self._mend_moves,
+            partial(moves.move_pod, self._api),
             self._is_leading,
             self._report_move,
             self._report_mistake,
@@ -166,12 +169,13 @@ class Service:
         self._metrics.note_leading(is_leading=leads)
         return leads
 
-    async def _move_pod(
-        self, pod: PodRecord, owner: str, seconds: float, find_hindrance: Callable[[], str]
-    ) -> moves.Came:
-        return await moves.move_pod(
-            self._api, pod, owner, seconds=seconds, find_hindrance=find_hindrance
-        )
+    async def _mend_moves(self) -> None:
+        try:
+            for text in await leftovers.mend_moves(self._api):
+                _log.warning("a move was not ended", what=text)
+        except ApiError as error:
+            # Other pods may be moved all the same.
+            _log.warning("what is left of moves is not put right", error=str(error))
 
     def _report_move(
         self, policy: RebalancePolicy, pod: PodRecord, outcome: Outcome, message: str

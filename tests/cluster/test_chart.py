@@ -70,6 +70,10 @@ def _config(objects: dict[tuple[str, str], Json]) -> config.Config:
         ("manifests/rebalance", ["--set=rebalance.enabled=true"]),
         ("manifests/publish-parts", ["--set=config.publishParts=true"]),
         (
+            "manifests/rebalance-surge",
+            ["--set=rebalance.enabled=true", "--set=rebalance.surge=true"],
+        ),
+        (
             "manifests/hami-config",
             [
                 "--set=config.hamiConfigMap=kube-system/hami-scheduler-device",
@@ -85,6 +89,7 @@ def _config(objects: dict[tuple[str, str], Json]) -> config.Config:
         "device webhook",
         "rebalance",
         "parts",
+        "surge",
         "hami config",
     ],
 )
@@ -102,7 +107,7 @@ def test_the_chart_and_the_kustomization_are_the_same(
     settings = _config(base)
     assert settings == _config(chart)
     # What a value adds beside the scheduler leaves its settings as they are.
-    is_changed = bool(values) and values != ["--set=rebalance.enabled=true"]
+    is_changed = bool(values) and values[0] != "--set=rebalance.enabled=true"
     assert (settings != config.Config()) is is_changed
 
 

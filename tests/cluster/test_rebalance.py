@@ -169,7 +169,7 @@ class Rebalance:
         process.popen.terminate()
         assert await asyncio.to_thread(process.popen.wait, 20) == 0
         assert '"event": "stopped"' in self.log
-        assert "403" not in self.log
+        assert "403 Forbidden" not in self.log
         assert "critical" not in self.log
 
 
@@ -251,6 +251,7 @@ async def test_hours_and_mistakes_are_said_and_others_go_on(world: World) -> Non
 
 _WRONG: list[tuple[Json, str]] = [
     ({"when": "Sometimes"}, "spec.when"),
+    ({"surge": "yes"}, "spec.surge"),
     ({"every": "soon"}, "spec.every"),
     ({"budgets": {"movesPerHour": 0}}, "spec.budgets.movesPerHour"),
     ({"hours": {"windows": [{"begin": "24:00", "end": "06:00"}]}}, "spec.hours.windows[0].begin"),

@@ -110,6 +110,17 @@ async def test_a_pod_is_evicted_and_its_successor_is_awaited(tmp_path: Path) -> 
     assert line.endswith("is on b, as planned")
 
 
+async def test_a_pod_that_cannot_go_last_is_evicted_first_and_that_is_said(tmp_path: Path) -> None:
+    """The embedded API server has no autoscalers."""
+    async with start(tmp_path) as world:
+        world.target["small"] = "b"
+        done = await world.plan("--min-run", "1s", "--apply", "--surge")
+    assert done.exit_code == 0, done.output
+    (line,) = [one for one in done.stdout.splitlines() if "its successor" in one]
+    assert "(the pod went first: horizontalpodautoscalers cannot be listed: 404" in line
+    assert line.endswith(", as planned")
+
+
 async def test_a_successor_that_goes_elsewhere_is_named_and_the_plan_made_anew(
     tmp_path: Path,
 ) -> None:
@@ -128,6 +139,12 @@ async def test_a_successor_without_a_node_ends_the_moves(tmp_path: Path) -> None
         done = await world.plan("--min-run", "1s", "--apply", "--wait", "1s")
     assert done.exit_code == 1
     assert "no successor had a node after 1 s; no more pods are moved" in done.stdout
+
+
+def test_a_successor_comes_first_only_where_pods_are_moved() -> None:
+    done = CliRunner().invoke(cli.app, ["plan", "defrag", "--surge", "-f", "-"], input="")
+    assert done.exit_code == 2
+    assert "--surge: needs --apply" in done.stderr
 
 
 @pytest.mark.parametrize("arguments", [("-f", "-"), ("-o", "json")])

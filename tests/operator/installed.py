@@ -20,6 +20,7 @@ QUEUES = str(ROOT / "manifests" / "queues")
 KAI_QUEUES = str(ROOT / "manifests" / "kai-queues")
 WEBHOOK = str(ROOT / "manifests" / "queues-webhook")
 REBALANCE = str(ROOT / "manifests" / "rebalance")
+SURGE = str(ROOT / "manifests" / "rebalance-surge")
 IN_PLACE = str(ROOT / "manifests" / "in-place")
 CHART = str(ROOT / "manifests" / "chart")
 _CRDS = tuple(
@@ -72,6 +73,12 @@ def with_rebalance(cp: plane.ControlPlane) -> None:
     """The two commands of docs/install.md, for an Evenkeel with a process that moves pods."""
     crds(cp)
     cp.kubectl("apply", "--server-side", "-k", REBALANCE)
+
+
+def with_surge(cp: plane.ControlPlane) -> None:
+    """The same, for a process whose policies may have a successor ready before its pod goes."""
+    crds(cp)
+    cp.kubectl("apply", "--server-side", "-k", SURGE)
 
 
 def in_place(cp: plane.ControlPlane) -> None:

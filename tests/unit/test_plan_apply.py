@@ -1,6 +1,7 @@
 """Carrying a plan out: in its order, anew where a pod went elsewhere, and no further after trouble."""
 
 import io
+from collections.abc import Callable
 from typing import Any, cast
 
 import pytest
@@ -10,7 +11,7 @@ from scheduler.config import Config
 from scheduler.errors import ApiError
 from scheduler.kube.client import ApiClient
 from scheduler.kube.evict import moves
-from scheduler.kube.evict.moves import Came
+from scheduler.kube.evict.successors import Came, Order
 from scheduler.plan.apply import Ended, apply_plan
 from scheduler.plan.command import Request, plan_defrag
 from scheduler.plan.making import PlanAnswer
@@ -42,7 +43,11 @@ class Cluster:
         self.said: list[str] = []
         self.planned: list[int] = []
 
-    def move(self, pod: PodRecord, owner: str) -> Came:
+    def move(self, pod: PodRecord, owner: str, is_there: Callable[[Came], bool] | None) -> Came:
+        # Each has room before the pod goes, on the planned card.
+        assert is_there is not None
+        assert is_there(came("c"))
+        assert not is_there(came("d"))
         self.moved.append((pod.name, owner))
         return self.came.pop(0)
 
@@ -116,7 +121,8 @@ class Api:
         self.evicted: list[Json] = []
         self.listed = 0
 
-    async def send(self, method: str, path: str, body: Json) -> bytes:
+    async def send(self, method: str, path: str, body: Json, *, params: Any) -> bytes:
+        assert not params
         assert (method, path) == ("POST", "/api/v1/namespaces/default/pods/p0/eviction")
         if self.refusals:
             raise ApiError(self.refusals.pop(0), "Refused", "its budget")
@@ -140,7 +146,7 @@ class Api:
 
 async def move(api: Api, seconds: float) -> Came:
     made = plan(*NODES, *PODS)
-    return await moves.move_pod(cast("ApiClient", api), made.pods["default/p0"], "p0", seconds=seconds)  # fmt: skip
+    return await moves.move_pod(cast("ApiClient", api), made.pods["default/p0"], Order("p0", seconds))  # fmt: skip
 
 
 async def test_an_eviction_that_a_budget_refuses_is_tried_again(

@@ -11,7 +11,7 @@ from scheduler.api import times
 from scheduler.api.rebalancing.policy import Rebalancing
 from scheduler.api.steering import RebalancePolicy
 from scheduler.errors import ApiError
-from scheduler.kube.evict.moves import Came
+from scheduler.kube.evict.successors import Came, Order
 from scheduler.plan.making import PlanAnswer
 from scheduler.rebalance import budgets, controller
 from scheduler.rebalance.budgets import Outcome, PastMove
@@ -34,7 +34,7 @@ class World:
         self.mistakes: list[str] = []
         self.moved: list[str] = []
         self.came: list[Came] = []
-        self.n_plans = 0
+        self.n_plans = self.n_mended = 0
         self.leads = True
         self.refuses = False
         self.objects = [*NODES, *PODS]
@@ -46,7 +46,7 @@ class World:
     def begin(self) -> Controller:
         """Begin anew, as another process does."""
         ties = Ties(
-            self._plan, self._move, lambda: self.leads, self._report,
+            self._plan, self._mend, self._move, lambda: self.leads, self._report,
             lambda _, problem: self.mistakes.append(problem), lambda *_: None,
         )  # fmt: skip
         return Controller(self.policies, cast("Statuses", self), ties)
@@ -99,8 +99,12 @@ class World:
         there = [one for one in self.objects if one["metadata"]["name"] not in self.moved]
         return plan(policy, moves, most, there)
 
-    async def _move(self, pod: Any, _owner: str, _seconds: float, find_hindrance: Any) -> Came:
-        assert not find_hindrance()
+    async def _mend(self) -> None:
+        self.n_mended += 1
+
+    async def _move(self, pod: Any, order: Order) -> Came:
+        assert not order.find_hindrance()
+        assert (order.is_planned is not None) is self.spec.get("surge", False)
         # The move is in the status before the pod goes.
         assert self.status["moves"][-1]["name"] == pod.name
         assert self.status["moves"][-1]["outcome"] == "Begun"
@@ -184,6 +188,27 @@ async def test_a_refused_eviction_costs_nothing(monkeypatch: pytest.MonkeyPatch)
     world.now += 600
     await world.look()
     assert world.status["reason"] == Reason.BUDGET_SPENT
+
+
+async def test_a_successor_may_come_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World(monkeypatch, surge=True, budgets={"movesPerHour": 1})
+    world.came = [Came(trouble="it stays: not ready", is_evicted=False, is_taken_back=True)]
+    await world.look()
+    # What is left of moves is put right before each plan.
+    assert world.n_mended == world.n_plans == 1
+    assert world.outcomes == ["TakenBack"]
+    assert world.said == [(Outcome.TAKEN_BACK, "it stays: not ready")]
+    # Pods were started and ended, so it counts for the budget.
+    world.now += 600
+    await world.look()
+    assert world.status["reason"] == Reason.BUDGET_SPENT
+
+
+async def test_the_way_of_a_move_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World(monkeypatch, surge=True)
+    world.came = [Came("new", "c", {"hami.io/vgpu-devices-allocated": "c-0,NVIDIA,200,10:;"}, way="which came first")]  # fmt: skip
+    await world.look()
+    assert world.said == [(Outcome.AS_PLANNED, "its successor new is on c (which came first)")]
 
 
 async def test_a_dry_run_moves_nobody(monkeypatch: pytest.MonkeyPatch) -> None:

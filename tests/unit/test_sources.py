@@ -241,6 +241,14 @@ def test_the_process_that_moves_pods_may_list_what_a_plan_reads_and_nothing_else
     assert given_rights("rebalance") == read | needed
 
 
+def test_one_more_replica_takes_three_rights_more() -> None:
+    assert given_rights("rebalance-surge") == {
+        ("patch", "apps", "deployments/scale"),
+        ("patch", "", "pods/status"),
+        ("list", "autoscaling", "horizontalpodautoscalers"),
+    }
+
+
 def test_rights_for_the_webhook_are_for_what_it_is_for() -> None:
     for served, wanted in (
         (Served(WebhookSettings(), True, False), {"evenkeel-webhook"}),

@@ -23,6 +23,7 @@ _FIELDS = (
     "every",
     "minRun",
     "moveTimeout",
+    "surge",
     "namespaceSelector",
     "podSelector",
     "budgets",
@@ -64,6 +65,7 @@ class Rebalancing:
         every: how often a plan is made.
         min_run: for how long a pod must have run.
         move_seconds: how long a move may take, until the successor is ready.
+        is_surge: let the successor come before the pod goes, where its workload allows that.
         namespaces, pods: by their labels, who may be moved.
         per_hour: the most moves within an hour.
         per_namespace: the most moves within an hour of pods of one namespace.
@@ -76,6 +78,7 @@ class Rebalancing:
     every: float = 600.0
     min_run: float = 600.0
     move_seconds: float = 600.0
+    is_surge: bool = False
     namespaces: Selector = EVERYTHING
     pods: Selector = EVERYTHING
     per_hour: int = 10
@@ -104,6 +107,7 @@ def read_policy(body: RebalancePolicy) -> Rebalancing:
         every=_read_seconds(spec, "every", _EVERY_LEAST),
         min_run=_read_seconds(spec, "minRun", 0.0),
         move_seconds=_read_seconds(spec, "moveTimeout", 0.0),
+        is_surge=values.read_flag(spec.get("surge", False), "spec.surge"),
         namespaces=selectors.parse_selector(
             spec.get("namespaceSelector"), "spec.namespaceSelector"
         ),

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from scheduler.api import names
-from scheduler.kube import pod_status, wall_clock
+from scheduler.errors import ApiError
+from scheduler.kube import answers, pod_status, wall_clock
 from scheduler.kube.client import ApiClient
 from scheduler.state.pods import PodRecord
 from scheduler.telling.departures import Departure
@@ -46,10 +49,29 @@ async def evict_pod(api: ApiClient, victim: PodRecord, _: Departure) -> None:
     Raises:
         ApiError: as ``write_condition``; 429 if a budget refuses.
     """
+    await _send_eviction(api, victim, {})
+
+
+async def find_refusal(api: ApiClient, victim: PodRecord) -> str:
+    """Try an eviction that ends no pod, to see whether it would be refused by now; return why, empty if not.
+
+    Raises:
+        ApiError: as ``write_condition``, for any other reason than a budget.
+    """
+    try:
+        await _send_eviction(api, victim, {"dryRun": "All"})
+    except ApiError as error:
+        if answers.is_eviction_refused(error):
+            return str(error)
+        raise
+    return ""
+
+
+async def _send_eviction(api: ApiClient, victim: PodRecord, params: Mapping[str, str]) -> None:
     eviction = {
         "apiVersion": "policy/v1",
         "kind": "Eviction",
         "metadata": {"name": victim.name, "namespace": victim.namespace},
         "deleteOptions": {"preconditions": {"uid": victim.uid}},
     }
-    await api.send("POST", f"{pod_status.get_path(victim)}/eviction", eviction)
+    await api.send("POST", f"{pod_status.get_path(victim)}/eviction", eviction, params=params)
