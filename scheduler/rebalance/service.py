@@ -89,7 +89,7 @@ class Service:
     _rights: Rights = field(init=False)
     _reporter: Reporter = field(init=False)
     _policies: Policies = field(init=False)
-    _metrics: RebalanceMetrics = field(default_factory=RebalanceMetrics)
+    _metrics: RebalanceMetrics = field(init=False)
     _stop: asyncio.Event = field(default_factory=asyncio.Event)
     _failure: BaseException | None = None
 
@@ -129,6 +129,9 @@ class Service:
     def _make_parts(self) -> None:
         options, api = self.options, self._api
         self._policies = Policies()
+        self._metrics = RebalanceMetrics(
+            lambda: (one.metadata.name for one in self._policies.list_policies())
+        )
         self._stream = Stream(make_source(), api, self._policies.put)
         self._rights = Rights(api, list_needed(options.lease_namespace))
         self._lease = (

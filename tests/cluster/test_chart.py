@@ -338,6 +338,23 @@ def test_a_webhook_without_queues_is_refused(tmp_path: Path) -> None:
     assert "webhook.enabled needs config.queues.kueue=true" in said
 
 
+def test_the_process_that_moves_pods_is_watched_and_has_the_environment_of_the_chart(
+    tmp_path: Path,
+) -> None:
+    given = (
+        "rebalance.enabled=true", "serviceMonitor.enabled=true", "extraEnv[0].name=TZ", "extraEnv[0].value=UTC",
+    )  # fmt: skip
+    chart = _by_name(installed.rendered_chart(tmp_path, *(f"--set={one}" for one in given)))
+    name = "evenkeel-rebalance"
+    pod = chart["Deployment", name]["spec"]["template"]
+    assert {"name": "TZ", "value": "UTC"} in pod["spec"]["containers"][0]["env"]
+    labels = pod["metadata"]["labels"]
+    service = chart["Service", name]["spec"]
+    assert service["selector"].items() <= labels.items()
+    wanted = chart["ServiceMonitor", name]["spec"]["selector"]["matchLabels"]
+    assert wanted == service["selector"] != chart["Service", "evenkeel"]["spec"]["selector"]
+
+
 def test_the_admission_policy_can_be_left_out(tmp_path: Path) -> None:
     off = ("--set=admissionPolicy.enabled=false", "--set=config.queues.kueue=true")
     text = installed.rendered_chart(tmp_path, *off)

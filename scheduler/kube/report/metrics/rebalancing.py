@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Iterable
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, PlatformCollector, ProcessCollector
 from prometheus_client.exposition import choose_encoder
@@ -11,7 +11,10 @@ from prometheus_client.exposition import choose_encoder
 class RebalanceMetrics:
     """Counters of moves, and figures of the last plan of each policy."""
 
-    def __init__(self) -> None:
+    def __init__(self, list_policies: Callable[[], Iterable[str]]) -> None:
+        """``list_policies``: the names of the policies that there are; those that are gone have no plan any more."""
+        self._list_policies = list_policies
+        self._planned_for = set[str]()
         self._registry = CollectorRegistry()
         ProcessCollector(registry=self._registry)
         PlatformCollector(registry=self._registry)
@@ -44,6 +47,7 @@ class RebalanceMetrics:
 
     def note_plan(self, policy: str, n_moves: int, n_movable: int, at: float) -> None:
         """Note a plan, and when it was made in seconds since 1970."""
+        self._planned_for.add(policy)
         self._planned.labels(policy).set(n_moves)
         self._movable.labels(policy).set(n_movable)
         self._planned_at.labels(policy).set(at)
@@ -54,6 +58,10 @@ class RebalanceMetrics:
 
     async def make_text(self, accept: str) -> tuple[str, AsyncIterator[bytes]]:
         """Return the content type and the parts of the text for an ``Accept`` header."""
+        for policy in self._planned_for.difference(self._list_policies()):
+            self._planned_for.remove(policy)
+            for gauge in (self._planned, self._movable, self._planned_at):
+                gauge.remove(policy)
         encoder, content_type = choose_encoder(accept)
         text = encoder(self._registry)
 
