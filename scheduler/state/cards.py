@@ -73,8 +73,9 @@ class CardTable:
             columns.healthy[d] = card.healthy
             columns.cordoned[d] = False
             columns.mig[d] = card.is_carved
-            columns.carving[d] = self.carvings.number_parts(card.parts)
-            columns.counter[d] = self.carvings.take_counters() if card.parts else 0
+            if card.parts:
+                columns.carving[d] = self.carvings.number_parts(card.parts)
+                columns.counter[d] = self.carvings.take_counters()
             columns.numa[d] = card.numa
             columns.position[d] = card.index
             columns.model[d] = self.models.number(card.model)
@@ -82,7 +83,8 @@ class CardTable:
             columns.uuid[d] = self.uuids.number(card.id)
             columns.pool[d] = pool
             columns.group[d] = groups.index(card.group) if card.group else -1
-            columns.by_number[:, d] = card.by_number
+            if any(card.by_number) or columns.by_number[:, d].any():
+                columns.by_number[:, d] = card.by_number
             columns.kind[d] = self._find_kind(card)
         self._n_used += n
         if len(self.uuids) > 2 * self._n_used + _SPARE_UUIDS:
@@ -151,11 +153,12 @@ class CardTable:
         self._n_numberings += 1
 
     def _grow(self) -> None:
+        """Make room for more rows. A column in which nothing stands is not written to: it takes no memory until then."""
         capacity = self.columns.numa.size
         if self._runs.end > capacity:
             fresh = self._make_columns(max(self._runs.end, capacity * 2))
             for before, after in zip(self.columns.list_values(), fresh.list_values(), strict=True):
-                if before is not after:
+                if before is not after and before.any():
                     after[..., :capacity] = before
             self.columns.adopt(fresh)
 

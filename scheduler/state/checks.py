@@ -232,7 +232,7 @@ def _verify_node(cluster: Cluster, name: str) -> None:
     closed = {
         uuid
         for number, driver in cluster.registers.devices.cards.items()
-        for uuid in driver.list_closed(figures["facts"].devices[number].words)
+        for uuid in driver.list_closed(figures["facts"].find_reading(number).words)
     }
     closed |= cluster.registers.probation.get_cards(name).keys()
     silent = bool(cluster.nodes.silent[row])

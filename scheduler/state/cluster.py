@@ -169,7 +169,8 @@ class Cluster:
         # The images of a node change often, and mean nothing for the demand.
         if old is None or old._replace(images=new.images) != new:
             self.shaped += 1
-        self._look_again(had_signed=had_signed)
+        if self.registers.signed != had_signed or self.registers.has_family(change.offered):
+            self._look_again()
         return new
 
     def find_facts(self, name: str) -> NodeFacts | None:
@@ -191,10 +192,9 @@ class Cluster:
         self._move_resources((), self.nodes.remove(name))
         if keys != self.nodes.label_keys_version:
             self.groups.note_label_keys()
-        self.moved.add(row)
-        self.described.add(row)
-        self.shaped += 1
-        self._look_again(had_signed=had_signed)
+        self._note_changed(row)
+        if self.registers.signed != had_signed:
+            self._look_again()
 
     def close_cards(self, name: str, *, closed: bool) -> None:
         """Close the cards of a node because its device plugin does not answer, or open those that nothing else closes."""
@@ -203,9 +203,13 @@ class Cluster:
         if row >= 0:
             self.nodes.silent[row] = closed
             self.registers.cordon(row)
-            self.moved.add(row)
-            self.described.add(row)
-            self.shaped += 1
+            self._note_changed(row)
+
+    def _note_changed(self, row: int) -> None:
+        """Note that a node is another one for filters, scores and the demand."""
+        self.moved.add(row)
+        self.described.add(row)
+        self.shaped += 1
 
     def _register(self, row: int, *, is_another: bool = False) -> None:
         """Read the cards of a node anew; ``is_another``: it is another node with the same name."""
@@ -215,16 +219,12 @@ class Cluster:
         self.registers.write(row, pods)
         self.roster.charge(pods, row)
 
-    def _look_again(self, *, had_signed: tuple[bool, ...]) -> None:
-        """Read other nodes anew, because the first node on which a plugin writes came, or the last one went."""
-        if self.registers.signed == had_signed:
-            return
+    def _look_again(self) -> None:
+        """Read misjudged nodes anew: the first node with a plugin's marks or with some devices came, or the last one went."""
         for row in self.registers.list_misjudged():
             self._register(row)
             self.registers.sum_up(row)
-            self.moved.add(row)
-            self.described.add(row)
-            self.shaped += 1
+            self._note_changed(row)
 
     def keep_totals(self, wanted: Iterable[str]) -> None:
         """From now on keep the totals of these resources for each node, even if no node offers them."""

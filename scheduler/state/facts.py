@@ -6,19 +6,20 @@ from scheduler.api import wire
 from scheduler.api.pods import images, requests
 from scheduler.devices.table import Devices
 from scheduler.errors import BadInput, Mistake
-from scheduler.state.nodes import DriverReading, NodeFacts
-
-_NOTHING = DriverReading()
+from scheduler.state.nodes import NodeFacts
+from scheduler.state.readings import NOTHING_READ, DriverReading
 
 
 def read_facts(node: wire.Node, devices: Devices) -> NodeFacts:
     """Read the facts of a node. Never raises: what is malformed stands in ``problem``."""
-    readings = [_NOTHING] * len(devices.drivers)
+    readings: list[DriverReading] = []
     for number, driver in devices.cards.items():
         words = driver.read_node(node)
         # Nodes of which a driver reads nothing share one reading.
         if any(words):
-            readings[number] = DriverReading(words, driver.is_told(words), driver.is_signed(words))
+            readings += [NOTHING_READ] * (number - len(readings))
+            reading = DriverReading(words, driver.is_told(words), driver.is_signed(words))
+            readings.append(reading)
     problem: Mistake | None = None
     allocatable: list[tuple[str, int]] = []
     try:
@@ -29,8 +30,9 @@ def read_facts(node: wire.Node, devices: Devices) -> NodeFacts:
             (resource, requests.read_amount(resource, quantity, "status.allocatable"))
             for resource, quantity in (node.status.allocatable or {}).items()
         ]
-        for number, driver in devices.cards.items():
-            driver.list_cards(readings[number].words)
+        for number, reading in enumerate(readings):
+            if reading.words:
+                devices.cards[number].list_cards(reading.words)
     except BadInput as error:
         problem = error.mistake
     labels = node.metadata.labels or {}

@@ -9,13 +9,13 @@ from typing import NamedTuple
 import numpy as np
 
 from scheduler.api import names, selectors
-from scheduler.devices.contract import Words
 from scheduler.devices.table import Devices
 from scheduler.errors import Mistake
 from scheduler.schema import columns as c
 from scheduler.state.counting.ports import PortTable
 from scheduler.state.images import Image, ImageTable
 from scheduler.state.pools import PoolTable
+from scheduler.state.readings import NOTHING_READ, DriverReading
 from scheduler.state.resources import Resources
 from scheduler.state.structures.interning import Interner
 
@@ -27,25 +27,12 @@ _SPARE_WORDS = 64
 _MORE_RESOURCES = 2
 
 
-class DriverReading(NamedTuple):
-    """What a driver of cards has read on a node; nothing for drivers of devices that are counted.
-
-    Attributes:
-        words: the texts on the node.
-        is_told: the node reports its cards, even if it has none.
-        is_signed: the driver's plugin has written there.
-    """
-
-    words: Words = ()
-    is_told: bool = False
-    is_signed: bool = False
-
-
 class NodeFacts(NamedTuple):
     """What was last read of a node, parsed; equal facts mean that nothing has changed that Evenkeel reads.
 
     Attributes:
-        devices: what each driver has read on the node, by the numbers of ``Devices.drivers``.
+        devices: what each driver has read on the node, by the numbers of ``Devices.drivers``, as far as the last one that has
+            read anything: see ``find_reading``.
         images: (name, bytes) of every container image there, sorted.
         features: the features that its kubelet declares, sorted.
         problem: what is malformed on the node, None when nothing is; such a node is left out.
@@ -63,6 +50,10 @@ class NodeFacts(NamedTuple):
     features: tuple[str, ...]
     problem: Mistake | None
     foreign: bool = False
+
+    def find_reading(self, driver: int) -> DriverReading:
+        """Find what a driver has read on the node, by its number."""
+        return self.devices[driver] if driver < len(self.devices) else NOTHING_READ
 
 
 class NodeChange(NamedTuple):
@@ -94,9 +85,9 @@ class NodeTable:
     """
 
     def __init__(self, devices: Devices, pools: PoolTable) -> None:
-        """The resources of the families that ``devices`` has now keep their rows for good."""
+        """A resource of the families that ``devices`` has now keeps its row for good, once a node has offered it."""
         always = names.CPU, names.MEMORY, names.EPHEMERAL, names.PODS, ""
-        self.resources = Resources(*always, *devices.families)
+        self.resources, self._lasting = Resources(*always), frozenset(devices.families)
         self.devices, self.pools = devices, pools
         n_drivers = len(devices.drivers)
         self._n_always = len(self.resources.values)
@@ -232,7 +223,8 @@ class NodeTable:
         self.unschedulable[row] = facts.unschedulable
         self.foreign[row] = facts.foreign
         same = old is not None and old.uid == facts.uid
-        for driver, told in enumerate(facts.devices):
+        for driver in range(len(self.n_signed)):
+            told = facts.find_reading(driver)
             was_signed = same and bool(self.was_signed[driver, row])
             self._sign(driver, row, is_signed=told.is_signed or was_signed)
         self.taint_set[row] = self.taint_sets.number(facts.taints)
@@ -296,6 +288,7 @@ class NodeTable:
             resource
             for resource, _ in (old.allocatable if old else ())
             if (row := self.resources.find(resource)) >= self._n_always
+            and resource not in self._lasting
             and not self.columns.allocatable[row].any()
         )
 

@@ -47,13 +47,19 @@ class Registers:
         """For each driver of cards: whether its plugin has written on any node."""
         return tuple(self._nodes.n_signed[driver] > 0 for driver in self.devices.cards)
 
+    def has_family(self, resources: Iterable[str]) -> bool:
+        """Whether any of these resources requests devices."""
+        return any(map(self.devices.is_family, resources))
+
     def list_signed_before(self, row: int) -> tuple[str, ...]:
         """List the drivers whose plugin wrote on a node earlier, and has written nothing on the node as it is now."""
         facts = self._nodes.facts[row]
         return tuple(
             driver.name
             for number, driver in self.devices.cards.items()
-            if facts and self._nodes.was_signed[number, row] and not facts.devices[number].is_signed
+            if facts
+            and self._nodes.was_signed[number, row]
+            and not facts.find_reading(number).is_signed
         )
 
     def find_family(self, pod: PodRecord) -> int:
@@ -85,7 +91,7 @@ class Registers:
             def read(number: int, resource: str = resource, offered: int = offered) -> NodeReading:
                 return NodeReading(
                     resource,
-                    facts.devices[number].words if facts else (),
+                    facts.find_reading(number).words if facts else (),
                     facts.labels if facts else {},
                     offered,
                     bool(nodes.was_signed[number, row]),
@@ -106,7 +112,7 @@ class Registers:
         offered = facts.allocatable if facts else ()
         found = {family for resource, _ in offered if (family := find(resource)) >= 0}
         for number, driver in self.devices.cards.items():
-            has_words = facts is not None and bool(facts.devices[number].words)
+            has_words = facts is not None and bool(facts.find_reading(number).words)
             if has_words or self._nodes.was_signed[number, row]:
                 found.update(map(find, driver.resources))
         return sorted(found)
@@ -126,10 +132,10 @@ class Registers:
         facts = self._nodes.facts[row]
         plans = self._plan_pools(row)
         # A node that is left out has no cards, whatever it had registered before its mistake.
-        told = facts.devices if facts and not facts.problem else None
+        told = facts if facts and not facts.problem else None
         drivers = [self.devices.cards.get(plan.driver) for plan in plans]
         found = [
-            driver.list_cards(told[plan.driver].words)
+            driver.list_cards(told.find_reading(plan.driver).words)
             if driver and told and self.devices.has_cards(plan.driver, plan.family)
             else ()
             for plan, driver in zip(plans, drivers, strict=True)
@@ -188,7 +194,7 @@ class Registers:
             driver = self.devices.cards.get(number)
             if driver is None:
                 continue
-            named = driver.list_closed(facts.devices[number].words) if facts else frozenset()
+            named = driver.list_closed(facts.find_reading(number).words) if facts else frozenset()
             for d in self._find_span(pool):
                 uuid = self._cards.find_uuid(d)
                 self._cards.columns.cordoned[d] = closed or uuid in named or uuid in waits
@@ -284,7 +290,7 @@ class Registers:
             int(self.pools.columns.driver[self.find_pool(family, row)]),
             self._nodes.facts[row],
         )
-        return driver >= 0 and facts is not None and facts.devices[driver].is_told
+        return driver >= 0 and facts is not None and facts.find_reading(driver).is_told
 
     def has_cards(self, family: int, row: int) -> bool:
         """Whether the node of a row has cards of a family."""

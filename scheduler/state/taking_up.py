@@ -12,12 +12,11 @@ from scheduler.api.pods.templates import PodTemplate
 from scheduler.devices.contract import AnyDriver
 from scheduler.errors import BadInput, Mistake
 from scheduler.state.cluster import Cluster
-from scheduler.state.nodes import DriverReading, NodeFacts, NodeTable
+from scheduler.state.nodes import NodeFacts, NodeTable
 from scheduler.state.pods import PodRecord
 
 # From the number of a driver, and the resource by which its devices were requested, to the present resource.
 Renamed = dict[tuple[int, str], str]
-_NOTHING = DriverReading()
 
 
 def take_up_drivers(cluster: Cluster, drivers: tuple[AnyDriver, ...], key: Hashable) -> None:
@@ -110,14 +109,11 @@ def _rename(cluster: Cluster, pod: PodRecord, renamed: Renamed) -> PodTemplate:
 
 
 def _judge(cluster: Cluster, facts: NodeFacts) -> NodeFacts:
-    """Return the facts of a node with a reading of each driver, and with what the drivers cannot read of it."""
-    devices = cluster.registers.devices
-    missing = len(devices.drivers) - len(facts.devices)
-    readings = facts.devices + (_NOTHING,) * missing
+    """Return the facts of a node with what the drivers cannot read of it."""
     problem: Mistake | None = facts.problem
     try:
-        for number, driver in devices.cards.items():
-            driver.list_cards(readings[number].words)
+        for number, driver in cluster.registers.devices.cards.items():
+            driver.list_cards(facts.find_reading(number).words)
     except BadInput as error:
         problem = problem or error.mistake
-    return facts._replace(devices=readings, problem=problem)
+    return facts._replace(problem=problem)

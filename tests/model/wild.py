@@ -56,7 +56,7 @@ class Followed(Registers):
         told = (
             ()
             if facts is None or facts.problem
-            else CARD_DRIVERS["HAMi"].list_cards(facts.devices[0].words)
+            else CARD_DRIVERS["HAMi"].list_cards(facts.find_reading(0).words)
         )
         now = {card.id for card in told}
         before, lost = self.registered.get(row, set()), self.lost.get(row, {})

@@ -36,7 +36,7 @@ def list_notices(inside: Inside, question: ask.DriverNotices) -> tuple[ask.Drive
         ask.DriverNotice(driver.name, *driver.notice)
         for number, driver in registers.devices.cards.items()
         if facts is not None
-        and facts.devices[number].is_told
+        and facts.find_reading(number).is_told
         and not registers.devices.is_configured
     )
 

@@ -124,5 +124,5 @@ def find_indices(inside: Inside, question: ask.CardIndices) -> Mapping[str, int]
         card.id: card.index
         for number, driver in inside.cluster.registers.devices.cards.items()
         if facts is not None and driver.name == question.driver
-        for card in driver.list_cards(facts.devices[number].words)
+        for card in driver.list_cards(facts.find_reading(number).words)
     }
