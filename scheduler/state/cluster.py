@@ -169,7 +169,7 @@ class Cluster:
         # The images of a node change often, and mean nothing for the demand.
         if old is None or old._replace(images=new.images) != new:
             self.shaped += 1
-        if self.registers.signed != had_signed or self.registers.has_family(change.offered):
+        if self.registers.signed != had_signed or self.nodes.lasting & set(change.offered):
             self._look_again()
         return new
 

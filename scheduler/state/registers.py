@@ -47,10 +47,6 @@ class Registers:
         """For each driver of cards: whether its plugin has written on any node."""
         return tuple(self._nodes.n_signed[driver] > 0 for driver in self.devices.cards)
 
-    def has_family(self, resources: Iterable[str]) -> bool:
-        """Whether any of these resources requests devices."""
-        return any(map(self.devices.is_family, resources))
-
     def list_signed_before(self, row: int) -> tuple[str, ...]:
         """List the drivers whose plugin wrote on a node earlier, and has written nothing on the node as it is now."""
         facts = self._nodes.facts[row]
