@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -18,6 +19,7 @@ from scheduler.errors import ApiError
 from scheduler.kube import offers
 from scheduler.kube.offers import PartOffers
 from tests import make
+from tests.model.mig import make_card
 
 Json = dict[str, Any]
 _MIB = make.T4_MIB
@@ -143,3 +145,29 @@ def test_what_nodes_offer_of_parts_changes_no_decision() -> None:
     assert record is not None
     (bind,) = make.cycle(cluster=cluster).schedule([record]).binds
     assert bind.node == "n"
+
+
+def _list_offered(node: wire.Node) -> set[str]:
+    engine = Engine(Config())
+    engine.handle(events.Seen(node), 0.0)
+    return set(engine.ask(OfferedParts(node.metadata.name)).amounts)
+
+
+def test_what_a_plugin_offers_itself_is_left_to_it() -> None:
+    """A card more or less by rounding, and the kubelet and Evenkeel would write the node in turn."""
+    for cards, memory, cores in (
+        ("cambricon.com/vmlu", "cambricon.com/mlu.smlu.vmemory", "cambricon.com/mlu.smlu.vcore"),
+        ("mthreads.com/vgpu", "mthreads.com/sgpu-memory", "mthreads.com/sgpu-core"),
+        ("aws.amazon.com/neuron", "", "aws.amazon.com/neuroncore"),
+    ):
+        there = {cards: "3", cores: "250"} | ({memory: "1000"} if memory else {})
+        assert _list_offered(make.node(name="n", allocatable=there)) == set()
+
+
+def test_what_does_not_add_up_as_pods_hold_it_is_not_offered() -> None:
+    card = {"uuid": "m", "totalDevCount": 16, "totalCompute": 100, "totalVRam": 65536, "healthy": True}  # fmt: skip
+    notes = {"metax-tech.com/node-gpu-devices": json.dumps([card])}
+    assert _list_offered(make.node(name="m", gpus=0, annotations=notes)) == set()
+    cut = make.hami_node(name="n", cards=[make_card("g")])
+    assert names.GPU_CORES not in _list_offered(cut)
+    assert names.GPU_MEMORY in _list_offered(cut)

@@ -1,7 +1,6 @@
 """Moves by one more replica: no pod fewer at any time, the right pod goes, and nothing is left of a move that was cut off."""
 
 import asyncio
-import copy
 import datetime as dt
 from collections.abc import Callable
 from random import Random
@@ -365,42 +364,3 @@ async def test_a_mark_that_anybody_has_written_lowers_nothing(clock: Clock) -> N
         assert (api.deployment["spec"]["replicas"], api.lost) == (2, [])
         # One that says that its time is not over is nobody's business.
         assert bool(api.list_marked()) == (len(text) > 9)
-
-
-class _Tenant(Replicas):
-    """Beside the Deployment there is one that says that a move has left it, and whose replicas nobody may write."""
-
-    async def get(self, path: str, params: Any = None) -> dict[str, Any]:
-        found = await super().get(path, params)
-        if path.endswith("/deployments") and not params:
-            theirs = copy.deepcopy(self.deployment)
-            theirs["metadata"] |= {"namespace": "theirs", "uid": "theirs"}
-            theirs["metadata"]["managedFields"] = [_say_raised(5)]
-            found["items"].insert(0, theirs)
-        elif "/theirs/" in path:
-            found["items"][0]["metadata"] |= {"namespace": "theirs", "uid": "theirs", "managedFields": [_say_raised(5)]}  # fmt: skip
-        return found
-
-
-def _say_raised(until: int) -> dict[str, Any]:
-    return {"manager": f"evenkeel-surge-{until}", "operation": "Update", "fieldsV1": {"f:spec": {"f:replicas": {}}}}  # fmt: skip
-
-
-async def test_what_is_refused_for_one_workload_holds_up_no_other(clock: Clock) -> None:
-    api = _Tenant(2)
-    api.scale(3, f"evenkeel-surge-{NOW:.0f}")
-    api.refusals["/theirs/deployments/web/scale"] = ApiError(422, "Invalid", "replicas: -1")
-    said = await mend(api, clock)
-    assert api.deployment["spec"]["replicas"] == 2
-    assert any(text.startswith("Deployment default/web had one pod more") for text in said)
-    assert "Deployment theirs/web keeps the pod more that a move had left: 422" in said[0]
-
-
-async def test_a_mark_that_cannot_be_removed_holds_up_no_other(clock: Clock) -> None:
-    api = Replicas(2)
-    for i, pod in enumerate(api.pods, 1):
-        pod["metadata"]["labels"][LABEL] = str(i)
-    api.refusals["/pods/web-1-1/status"] = FORBIDDEN
-    said = await mend(api, clock)
-    assert api.list_marked() == ["web-1-1"]
-    assert said[0].startswith("pod default/web-1-1 keeps the mark that a move had left: 403")

@@ -1,0 +1,53 @@
+"""What a move has left is put right for each workload by itself, whatever others have written on theirs."""
+
+import copy
+from typing import Any
+
+import pytest
+
+from scheduler.errors import ApiError
+from tests.model.replicas import LABEL, Replicas
+from tests.unit.test_surge import FORBIDDEN, NOW, Clock, mend
+
+
+class _Tenant(Replicas):
+    """Beside the Deployment there is one that says that a move has left it, and whose replicas nobody may write."""
+
+    async def get(self, path: str, params: Any = None) -> dict[str, Any]:
+        found = await super().get(path, params)
+        if path.endswith("/deployments") and not params:
+            theirs = copy.deepcopy(self.deployment)
+            theirs["metadata"] |= {"namespace": "theirs", "uid": "theirs"}
+            theirs["metadata"]["managedFields"] = [_say_raised(5)]
+            found["items"].insert(0, theirs)
+        elif "/theirs/" in path:
+            found["items"][0]["metadata"] |= {"namespace": "theirs", "uid": "theirs", "managedFields": [_say_raised(5)]}  # fmt: skip
+        return found
+
+
+def _say_raised(until: int) -> dict[str, Any]:
+    return {"manager": f"evenkeel-surge-{until}", "operation": "Update", "fieldsV1": {"f:spec": {"f:replicas": {}}}}  # fmt: skip
+
+
+async def test_what_is_refused_for_one_workload_holds_up_no_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    api = _Tenant(2)
+    api.scale(3, f"evenkeel-surge-{NOW:.0f}")
+    api.refusals["/theirs/deployments/web/scale"] = ApiError(422, "Invalid", "replicas: -1")
+    said = await mend(api, Clock(monkeypatch))
+    assert api.deployment["spec"]["replicas"] == 2
+    assert any(text.startswith("Deployment default/web had one pod more") for text in said)
+    assert "Deployment theirs/web keeps the pod more that a move had left: 422" in said[0]
+
+
+async def test_a_mark_that_cannot_be_removed_holds_up_no_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    api = Replicas(2)
+    for i, pod in enumerate(api.pods, 1):
+        pod["metadata"]["labels"][LABEL] = str(i)
+    api.refusals["/pods/web-1-1/status"] = FORBIDDEN
+    said = await mend(api, Clock(monkeypatch))
+    assert api.list_marked() == ["web-1-1"]
+    assert said[0].startswith("pod default/web-1-1 keeps the mark that a move had left: 403")
