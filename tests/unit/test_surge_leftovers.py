@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from scheduler.errors import ApiError
-from tests.model.replicas import LABEL, Replicas
-from tests.unit.test_surge import FORBIDDEN, NOW, Clock, mend
+from scheduler.kube.evict.surge import surging
+from tests.model.replicas import COST, LABEL, Replicas
+from tests.unit.test_surge import FORBIDDEN, NOW, Clock, mend, move
 
 
 class _Tenant(Replicas):
@@ -51,3 +52,26 @@ async def test_a_mark_that_cannot_be_removed_holds_up_no_other(
     said = await mend(api, Clock(monkeypatch))
     assert api.list_marked() == ["web-1-1"]
     assert said[0].startswith("pod default/web-1-1 keeps the mark that a move had left: 403")
+
+
+async def test_a_move_that_lost_a_race_leaves_the_other_one_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Both have begun within one second and may take as long, so their marks are the same."""
+    api, clock = Replicas(2), Clock(monkeypatch)
+    monkeypatch.setattr(surging, "get_time", lambda: clock.now)
+
+    def win() -> None:
+        """The other process moves the second pod, right after this one has marked the first."""
+        marked = [one["metadata"]["labels"] for one in api.pods if LABEL in one["metadata"]["labels"]]  # fmt: skip
+        if len(marked) == 1 and api.deployment["spec"]["replicas"] == 2:
+            until = marked[0][LABEL]
+            api.pods[1]["metadata"] |= {"labels": {LABEL: until}, "annotations": {COST: "-2147483647"}}  # fmt: skip
+            api.scale(3, f"evenkeel-surge-{until}")
+
+    api.between = win
+    came = await move(api)
+    assert came.trouble == "it was not moved: Deployment web was written meanwhile"
+    assert not came.is_evicted
+    assert "web-1-1" in api.list_nodes()
+    assert api.list_marked() == ["web-1-2"]
