@@ -2,7 +2,7 @@
 
 An autoscaler compares what a pod requests with what nodes offer, and no device plugin offers parts of cards. The kubelet keeps
 resources of a node that it does not know, and counts them when it admits a pod. So what is written never becomes less
-while pods are on the node: a card may leave its plugin's register, and pods that hold it still count for the kubelet.
+while pods with cards are on the node: a card may leave its plugin's register, and pods that hold it still count for the kubelet.
 """
 
 from __future__ import annotations
@@ -68,6 +68,8 @@ class PartOffers:
                 del self._changed[node]
                 if not await self._write_offer(node):
                     failed.append(node)
+                # Most nodes have what they should have, and nothing is waited for.
+                await asyncio.sleep(0)
             if failed:
                 await asyncio.sleep(_AGAIN_SECONDS)
                 for node in failed:

@@ -97,9 +97,11 @@ async def test_only_what_is_not_there_is_written() -> None:
 
 
 @pytest.mark.parametrize("is_occupied", [True, False])
-async def test_nothing_becomes_less_while_pods_are_there(is_occupied: bool) -> None:
+async def test_nothing_becomes_less_while_pods_with_cards_are_there(is_occupied: bool) -> None:
     world = _World()
     more = {"gpumem": 9 * _MIB, "gpucores": 900, "gpumem-percentage": 200, "priority": 200}
+    # The plugin is a pod of the node as well, as long as the node lives.
+    world.see(make.pod(name="plugin", node="n"))
     if is_occupied:
         world.see(_make_holder())
     world.see(_make_node(offered=more))
@@ -127,6 +129,20 @@ async def test_what_was_not_taken_is_written_later(monkeypatch: pytest.MonkeyPat
     assert [path for _, path, _ in await world.settle(0.2)] == [
         "/api/v1/nodes/b/status", "/api/v1/nodes/a/status"
     ]  # fmt: skip
+
+
+async def test_others_have_their_turn_between_two_nodes() -> None:
+    """A new leader looks at all nodes, and most have what they should have."""
+    world = _World()
+    world.leads = False
+    world.see(_make_node("a"), _make_node("b"))
+    task = asyncio.create_task(world.offers.run())
+    left = [len(world.offers._changed)]
+    for _ in range(9):
+        await asyncio.sleep(0)
+        left.append(len(world.offers._changed))
+    task.cancel()
+    assert list(dict.fromkeys(left)) == [2, 1, 0]
 
 
 def test_amounts_are_in_the_unit_of_requests_and_only_of_our_nodes() -> None:

@@ -67,4 +67,6 @@ def sum_offered_parts(inside: Inside, question: ask.OfferedParts) -> ask.PartFig
                 continue
             there = _PERCENT * n if figure < 0 else int(total[figure, start : start + n].sum())
             found[resource] = found.get(resource, 0) + there // unit
-    return ask.PartFigures(found, bool(cluster.pods_on.get(question.node)))
+    pods = (cluster.pods[uid] for uid in cluster.pods_on.get(question.node, ()))
+    is_occupied = any(pod.template.most for pod in pods)
+    return ask.PartFigures(found, is_occupied)

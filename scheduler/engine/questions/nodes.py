@@ -57,7 +57,7 @@ class PartFigures(NamedTuple):
     Attributes:
         amounts: of each resource that a driver of cards lets nodes offer, in the unit of requests. Empty for a node that is not
             there, whose cards are not reported, or whose cards another scheduler allocates.
-        is_occupied: whether pods are on the node.
+        is_occupied: whether pods are on the node that request cards.
     """
 
     amounts: Mapping[str, int]
