@@ -75,3 +75,20 @@ async def test_a_move_that_lost_a_race_leaves_the_other_one_alone(
     assert not came.is_evicted
     assert "web-1-1" in api.list_nodes()
     assert api.list_marked() == ["web-1-2"]
+
+
+async def test_a_mark_that_somebody_has_taken_away_ends_the_move(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Without it, the controller would choose any pod."""
+    api, _ = Replicas(2), Clock(monkeypatch)
+
+    def take_away() -> None:
+        if api.deployment["spec"]["replicas"] == 3:
+            api.pods[0]["metadata"] |= {"labels": {}, "annotations": {}}
+
+    api.between = take_away
+    came = await move(api)
+    assert came.trouble == "it stays: somebody has taken its mark away meanwhile"
+    assert came.is_taken_back
+    assert (api.lost, api.list_marked()) == (["web-1-3"], [])
