@@ -187,3 +187,26 @@ def test_what_does_not_add_up_as_pods_hold_it_is_not_offered() -> None:
     cut = make.hami_node(name="n", cards=[make_card("g")])
     assert names.GPU_CORES not in _list_offered(cut)
     assert names.GPU_MEMORY in _list_offered(cut)
+
+
+async def test_a_plugin_that_offers_a_resource_itself_is_left_alone_in_the_end() -> None:
+    world, n_written = _World(), 0
+    there = {"gpumem": 7, "gpucores": 200, "gpumem-percentage": 200, "priority": 200}
+    for i in range(12):
+        world.see(_make_node(offered=there), make.pod(name=f"other-{i}"))
+        n_written += len(await world.settle(0.01))
+    assert n_written == 5
+    # Other figures of the cards are tried again, and so is a node that the kubelet has cleared.
+    world.see(_make_node(cards=3, offered=there))
+    assert len(await world.settle(0.01)) == 1
+    world.see(_make_node(cards=3, offered=there | {"gpumem": 0}))
+    assert len(await world.settle(0.01)) == 1
+
+
+async def test_a_write_that_failed_was_replaced_by_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(offers, "_AGAIN_SECONDS", 0.001)
+    world = _World()
+    world.api.refuses = 9
+    world.see(_make_node(offered={"gpumem": 7}))
+    ((_, _, body),) = await world.settle(0.2)
+    assert body["status"]["capacity"] == _ALL
