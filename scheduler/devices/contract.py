@@ -149,6 +149,8 @@ class CardDriver(Driver, Protocol):
             cards, not from the node's capacity.
         parts: of those of them that ResourceQuotas may limit: the figure of a card, as ``schema.columns.MIB``, and how much
             of it is one unit.
+        published: those of ``inner_resources`` that a node may offer for autoscalers. The kubelet counts what a node offers,
+            so pods must not request more of them together than they hold, and no plugin may offer them itself.
         chooser: the number of the kernel that chooses among its devices, as ``schema.columns.WALK``.
         lock: the lock under which its plugin serves the pods of a node, one at a time; None if the plugin has none, and
             looks for the pod that it has to serve among all pods of the node.
@@ -162,6 +164,7 @@ class CardDriver(Driver, Protocol):
     notes: frozenset[str]
     inner_resources: frozenset[str]
     parts: Mapping[str, tuple[int, int]]
+    published: frozenset[str]
     chooser: int
     lock: Lock | None
     names_models: bool

@@ -71,6 +71,7 @@ class HamiCards:
         self.parts: Mapping[str, tuple[int, int]] = {
             name: part for name, part in named if name in self.inner_resources
         }
+        self.published = self.inner_resources
         self._label, self._nvidia = label.partition("="), nvidia
         # By words that the models have: what cards are cut into whose plugin does not report it.
         self._templates = [

@@ -2,7 +2,7 @@
 
 An autoscaler compares what a pod requests with what nodes offer, and no device plugin offers parts of cards. The kubelet keeps
 resources of a node that it does not know, and counts them when it admits a pod. So what is written never becomes less
-while pods are on the node: a card may leave its plugin's register, and pods that hold it still count for the kubelet.
+while pods with cards are on the node: a card may leave its plugin's register, and pods that hold it still count for the kubelet.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ from scheduler.kube import answers, client
 from scheduler.kube.client import ApiClient
 
 _AGAIN_SECONDS = 30.0
+# So often a figure is written again that somebody else has replaced; what was seen before the last write counts as well.
+_REPLACED_MAX = 5
 _log = structlog.get_logger("evenkeel.offers")
 
 
@@ -38,6 +40,8 @@ class PartOffers:
         self._api, self._engine, self._is_leading = api, engine, is_leading
         # The nodes that are to be looked at, in the order in which they were seen.
         self._changed: dict[str, None] = {}
+        # By node and resource: what was written, and how often that was found replaced.
+        self._written: dict[str, dict[str, tuple[int, int]]] = {}
         self._wake = asyncio.Event()
 
     def hear(self, event: Event) -> None:
@@ -47,6 +51,7 @@ class PartOffers:
                 self._note_changed(node.metadata.name)
             case events.Gone(kinds.NODES.name, name):
                 self._changed.pop(name, None)
+                self._written.pop(name, None)
 
     def begin_term(self) -> None:
         """For a new leader: look at all nodes."""
@@ -68,6 +73,8 @@ class PartOffers:
                 del self._changed[node]
                 if not await self._write_offer(node):
                     failed.append(node)
+                # Most nodes have what they should have, and nothing is waited for.
+                await asyncio.sleep(0)
             if failed:
                 await asyncio.sleep(_AGAIN_SECONDS)
                 for node in failed:
@@ -85,6 +92,7 @@ class PartOffers:
         try:
             await self._api.send("PATCH", path, body, content_type=client.MERGE_PATCH)
         except ApiError as error:
+            self._written.pop(node, None)
             if answers.is_not_found(error):
                 return True
             _log.warning("what the cards of a node offer was not written", node=node, error=str(error))  # fmt: skip
@@ -102,4 +110,16 @@ class PartOffers:
             for resource, amount in offered.amounts.items()
             if amount != there.get(resource, 0)
             and not (offered.is_occupied and amount < there.get(resource, 0))
+            and self._may_write(node, resource, amount, there.get(resource, 0))
         }
+
+    def _may_write(self, node: str, resource: str, amount: int, there: int) -> bool:
+        """Whether a figure may be written; not if a plugin that offers the resource itself replaces it each time."""
+        written = self._written.setdefault(node, {})
+        before, n = written.get(resource, (amount, 0))
+        # The kubelet sets what it does not know to 0 when it is made anew.
+        n = n + 1 if resource in written and before == amount and there else 0
+        written[resource] = amount, n
+        if n == _REPLACED_MAX:
+            _log.warning("somebody else writes what the cards of a node offer; it is left as it is", node=node, resource=resource, there=there, wanted=amount)  # fmt: skip
+        return n < _REPLACED_MAX

@@ -36,7 +36,9 @@ def admit_pods(engine: Engine, inventory: Inventory, settings: AdmissionSettings
         mistake = Mistake("", refusal.message)
         inventory.keep_problem(inventory.make_problem(pod.metadata.uid, mistake))
         at = inventory.positions[pod.metadata.uid]
-        inventory.unread.append(Unread(at, pod.metadata.namespace, pod.metadata.name, mistake))
+        unread = Unread(at, pod.metadata.namespace, pod.metadata.name, mistake)
+        inventory.unread.append(unread)
+        inventory.positions[unread.uid] = at
     inventory.pods[:] = admitted
     inventory.refuse_mistakes()
 

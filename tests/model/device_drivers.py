@@ -30,6 +30,7 @@ class _Cards:
     notes: frozenset[str] = frozenset()
     inner_resources: frozenset[str] = frozenset()
     parts: Mapping[str, tuple[int, int]] = {}
+    published: frozenset[str] = frozenset()
     chooser = c.WALK
     lock: Lock | None = None
     names_models = False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -18,6 +19,7 @@ from scheduler.errors import ApiError
 from scheduler.kube import offers
 from scheduler.kube.offers import PartOffers
 from tests import make
+from tests.model.mig import make_card
 
 Json = dict[str, Any]
 _MIB = make.T4_MIB
@@ -95,9 +97,11 @@ async def test_only_what_is_not_there_is_written() -> None:
 
 
 @pytest.mark.parametrize("is_occupied", [True, False])
-async def test_nothing_becomes_less_while_pods_are_there(is_occupied: bool) -> None:
+async def test_nothing_becomes_less_while_pods_with_cards_are_there(is_occupied: bool) -> None:
     world = _World()
     more = {"gpumem": 9 * _MIB, "gpucores": 900, "gpumem-percentage": 200, "priority": 200}
+    # The plugin is a pod of the node as well, as long as the node lives.
+    world.see(make.pod(name="plugin", node="n"))
     if is_occupied:
         world.see(_make_holder())
     world.see(_make_node(offered=more))
@@ -127,6 +131,20 @@ async def test_what_was_not_taken_is_written_later(monkeypatch: pytest.MonkeyPat
     ]  # fmt: skip
 
 
+async def test_others_have_their_turn_between_two_nodes() -> None:
+    """A new leader looks at all nodes, and most have what they should have."""
+    world = _World()
+    world.leads = False
+    world.see(_make_node("a"), _make_node("b"))
+    task = asyncio.create_task(world.offers.run())
+    left = [len(world.offers._changed)]
+    for _ in range(9):
+        await asyncio.sleep(0)
+        left.append(len(world.offers._changed))
+    task.cancel()
+    assert list(dict.fromkeys(left)) == [2, 1, 0]
+
+
 def test_amounts_are_in_the_unit_of_requests_and_only_of_our_nodes() -> None:
     world = _World(Config(hami_scheduler_nodes="scheduler=hami"))
     theirs = make.hami_node(name="theirs", cards=2, labels={"scheduler": "hami"})
@@ -143,3 +161,52 @@ def test_what_nodes_offer_of_parts_changes_no_decision() -> None:
     assert record is not None
     (bind,) = make.cycle(cluster=cluster).schedule([record]).binds
     assert bind.node == "n"
+
+
+def _list_offered(node: wire.Node) -> set[str]:
+    engine = Engine(Config())
+    engine.handle(events.Seen(node), 0.0)
+    return set(engine.ask(OfferedParts(node.metadata.name)).amounts)
+
+
+def test_what_a_plugin_offers_itself_is_left_to_it() -> None:
+    """A card more or less by rounding, and the kubelet and Evenkeel would write the node in turn."""
+    for cards, memory, cores in (
+        ("cambricon.com/vmlu", "cambricon.com/mlu.smlu.vmemory", "cambricon.com/mlu.smlu.vcore"),
+        ("mthreads.com/vgpu", "mthreads.com/sgpu-memory", "mthreads.com/sgpu-core"),
+        ("aws.amazon.com/neuron", "", "aws.amazon.com/neuroncore"),
+    ):
+        there = {cards: "3", cores: "250"} | ({memory: "1000"} if memory else {})
+        assert _list_offered(make.node(name="n", allocatable=there)) == set()
+
+
+def test_what_does_not_add_up_as_pods_hold_it_is_not_offered() -> None:
+    card = {"uuid": "m", "totalDevCount": 16, "totalCompute": 100, "totalVRam": 65536, "healthy": True}  # fmt: skip
+    notes = {"metax-tech.com/node-gpu-devices": json.dumps([card])}
+    assert _list_offered(make.node(name="m", gpus=0, annotations=notes)) == set()
+    cut = make.hami_node(name="n", cards=[make_card("g")])
+    assert names.GPU_CORES not in _list_offered(cut)
+    assert names.GPU_MEMORY in _list_offered(cut)
+
+
+async def test_a_plugin_that_offers_a_resource_itself_is_left_alone_in_the_end() -> None:
+    world, n_written = _World(), 0
+    there = {"gpumem": 7, "gpucores": 200, "gpumem-percentage": 200, "priority": 200}
+    for i in range(12):
+        world.see(_make_node(offered=there), make.pod(name=f"other-{i}"))
+        n_written += len(await world.settle(0.01))
+    assert n_written == 5
+    # Other figures of the cards are tried again, and so is a node that the kubelet has cleared.
+    world.see(_make_node(cards=3, offered=there))
+    assert len(await world.settle(0.01)) == 1
+    world.see(_make_node(cards=3, offered=there | {"gpumem": 0}))
+    assert len(await world.settle(0.01)) == 1
+
+
+async def test_a_write_that_failed_was_replaced_by_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(offers, "_AGAIN_SECONDS", 0.001)
+    world = _World()
+    world.api.refuses = 9
+    world.see(_make_node(offered={"gpumem": 7}))
+    ((_, _, body),) = await world.settle(0.2)
+    assert body["status"]["capacity"] == _ALL

@@ -1,9 +1,13 @@
 """Pods that request a share of a GPU in neutral words are simulated as the webhook would write them."""
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
+from scheduler import cli
 from scheduler.api import names
 from scheduler.api.admission.settings import DeviceWebhookSettings
 from scheduler.config import Config
@@ -99,3 +103,14 @@ def test_kais_words_are_read_as_well() -> None:
     pod["metadata"]["annotations"] = {names.KAI_FRACTION: "0.5"}
     (row,) = schedule([*_make_nodes(), pod], config=_WITH)["pods"]
     assert [one["memoryMiB"] for one in row["devices"]] == [make.T4_MIB // 2]
+
+
+def test_the_command_answers_for_pods_that_the_webhook_would_refuse(tmp_path: Path) -> None:
+    config = tmp_path / "config.yaml"
+    config.write_text("deviceWebhook: {}\n")
+    given = {"apiVersion": "v1", "kind": "List", "items": [*_make_nodes(), _make_pod("p", gpu_memory="800Gi"), _make_pod("q", gpu_memory="8Gi")]}  # fmt: skip
+    of = ["simulate", "-f", "-", "--config", str(config), "-o", "json"]
+    found = CliRunner().invoke(cli.app, of, input=json.dumps(given))
+    rows = {row["name"]: row for row in json.loads(found.stdout)["pods"]}
+    assert (rows["p"]["node"], rows["q"]["node"]) == (None, "shared")
+    assert "800Gi: no share on any node suffices" in rows["p"]["message"]

@@ -63,3 +63,11 @@ def test_only_pods_whose_plugin_has_no_lock_need_the_step() -> None:
     step = UnservedPods(_Api())  # type: ignore[arg-type]
     assert step.is_needed_by(job("1", driver=UNLOCKED))
     assert not step.is_needed_by(job("1"))
+
+
+async def test_a_pod_that_requests_parts_alone_is_waited_for() -> None:
+    """Cores of AWS Neuron's devices are requested without a number of devices, and the same plugin serves them."""
+    api = _Api(_make_pod(resource="aws.amazon.com/neuroncore"))
+    step = UnservedPods(api)  # type: ignore[arg-type]
+    answer = await step.take(job("1", driver="HAMi AWSNeuron"), lambda: True)
+    assert answer == Contended("default/p-2", "2")

@@ -33,6 +33,9 @@ class VendorCards:
         self.inner_resources = frozenset(filter(None, (vendor.memory, vendor.cores)))
         named = (vendor.memory, (c.MIB, vendor.mib)), (vendor.cores, (vendor.cores_figure, 1))
         self.parts: Mapping[str, tuple[int, int]] = {name: part for name, part in named if name}
+        # Without a register, devices are derived from what the plugin itself offers.
+        is_published = vendor.register and vendor.adds_up
+        self.published = self.inner_resources if is_published else frozenset[str]()
         self.notes = vendor.notes
         self.chooser, self.lock = vendor.chooser, vendor.lock
         self.names_models = vendor.names_models or vendor.needs_models

@@ -108,6 +108,8 @@ def list_kinds(config: DeviceConfig) -> tuple[Vendor, ...]:
         memory=section.share_memory,
         cores=section.share_cores,
         mib=_GIB,
+        # Memory may be an amount of bytes, and online pods hold no cores.
+        adds_up=False,
         register=_REGISTER,
         to_allocate="hami.io/metax-sgpu-devices-to-allocate",
         allocated="hami.io/metax-sgpu-devices-allocated",

@@ -74,6 +74,7 @@ class Vendor:
         mib: the MiB of one unit of ``memory``.
         cores_figure: the figure of a card that is the number of its cores, as ``schema.columns.CORES``.
         are_totals: memory and cores are of all devices of a container; else of each.
+        adds_up: pods on a card request no more memory and cores together than the card has, in plain numbers.
         default_cores: the cores of a container that says nothing of cores.
         is_unmeasured: devices are shared by a number of containers, and by nothing else.
         is_whole: each device goes to one container.
@@ -106,6 +107,7 @@ class Vendor:
     mib: int = 1
     cores_figure: int = c.CORES
     are_totals: bool = False
+    adds_up: bool = True
     default_cores: int = 100
     is_unmeasured: bool = False
     is_whole: bool = False

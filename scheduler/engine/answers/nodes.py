@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from scheduler.devices.contract import CardDriver
 from scheduler.engine.answers.inside import Inside
 from scheduler.engine.questions import nodes as ask
+from scheduler.schema import columns as c
 from scheduler.state import checks
 from scheduler.state.nodes import NodeFacts
 
@@ -58,9 +59,14 @@ def sum_offered_parts(inside: Inside, question: ask.OfferedParts) -> ask.PartFig
             continue
         driver = table.devices.cards[int(nodes.pools.driver[pool])]
         start, n = int(nodes.pools.start[pool]), int(nodes.pools.count[pool])
-        for resource in driver.inner_resources if n else ():
+        for resource in driver.published if n else ():
             # What is no amount of a figure of the card is a percentage of the card, or a mark.
             figure, unit = driver.parts.get(resource, (-1, 1))
+            if nodes.pools.carved[pool] and figure == c.CORES:
+                # An instance has its own cores, however many were requested.
+                continue
             there = _PERCENT * n if figure < 0 else int(total[figure, start : start + n].sum())
             found[resource] = found.get(resource, 0) + there // unit
-    return ask.PartFigures(found, bool(cluster.pods_on.get(question.node)))
+    pods = (cluster.pods[uid] for uid in cluster.pods_on.get(question.node, ()))
+    is_occupied = any(pod.template.most for pod in pods)
+    return ask.PartFigures(found, is_occupied)

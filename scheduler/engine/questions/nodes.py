@@ -55,9 +55,9 @@ class PartFigures(NamedTuple):
     """What the cards of a node have together.
 
     Attributes:
-        amounts: of each resource that only a driver of cards reads, in the unit of requests. Empty for a node that is not
+        amounts: of each resource that a driver of cards lets nodes offer, in the unit of requests. Empty for a node that is not
             there, whose cards are not reported, or whose cards another scheduler allocates.
-        is_occupied: whether pods are on the node.
+        is_occupied: whether pods are on the node that request cards.
     """
 
     amounts: Mapping[str, int]

@@ -36,7 +36,11 @@ class UnservedPods:
         Raises:
             ApiError: the pods cannot be listed.
         """
-        wanted = {resource for one in job.list_unlocked() for resource in one.resources}
+        wanted = {
+            resource
+            for one in job.list_unlocked()
+            for resource in (*one.resources, *one.inner_resources)
+        }
         found = await self._api.get(kinds.PODS.path, {"fieldSelector": f"spec.nodeName={job.node}"})
         for pod in found.get("items") or ():
             meta = pod["metadata"]

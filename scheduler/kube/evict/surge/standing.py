@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from scheduler.kube.evict import successors
 from scheduler.kube.evict.successors import Came
+from scheduler.kube.evict.surge.marks import find_mark
 from scheduler.kube.evict.surge.raising import find_raised
 from scheduler.kube.evict.surge.workload import Workload
 
@@ -64,8 +65,15 @@ def _find_spoiler(raised: Raised, now: Workload) -> str:
         return f"{name} was changed meanwhile"
     if not successors.has_uid(now.alive, raised.uid):
         return "it went by itself meanwhile"
+    if not any(_is_marked(one, raised) for one in now.alive):
+        return "somebody has taken its mark away meanwhile"
     refusal = _find_refusal(now)
     return refusal and f"no pod more could be made: {refusal}"
+
+
+def _is_marked(pod: Json, raised: Raised) -> bool:
+    """Whether a pod is the one that is moved, and the controller knows by its mark that it goes."""
+    return pod["metadata"]["uid"] == raised.uid and find_mark(pod) == raised.until
 
 
 def list_fresh(raised: Raised, now: Workload) -> list[Json]:

@@ -12,7 +12,7 @@ After each of them the process may be killed: ``leftovers`` does the rest.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from time import monotonic as get_time
 
@@ -118,13 +118,12 @@ class _Surge:
         await finish(self._api, self._place, self._raised.until, left)
         return await self._describe_end(trouble and (self._doubt or trouble))
 
-    async def _begin(self, now: Workload) -> str:
+    async def _begin(self, now: Workload) -> Came | str:
         """Mark the pod, and have one more; return why that cannot be, empty if it may have been done."""
         until = self._raised.until
         try:
-            for one in now.pods:
-                if one["metadata"]["uid"] == self._raised.uid:
-                    await marks.mark_pod(self._api, one, until)
+            for one in self._list_moved(now.pods):
+                await marks.mark_pod(self._api, one, until)
             if now.deployment is not None:
                 await raising.raise_replicas(self._api, now.deployment, until)
         except ApiError as error:
@@ -132,7 +131,13 @@ class _Surge:
             if answers.is_unknown(error):
                 self._doubt = str(error)
                 return ""
-            await marks.remove_marks(self._api, await self._list_pods(), until)
+            # The marks of a move that another process has begun at this time are the same.
+            moved = self._list_moved(await self._list_pods())
+            await marks.remove_marks(self._api, moved, until)
+            if answers.is_conflict(error):
+                # What was looked at holds no more: it may be another move, which an eviction would disturb.
+                held = f"it was not moved: Deployment {self._place.name} was written meanwhile"
+                return Came(trouble=held, is_evicted=False)
             return f"Deployment {self._place.name} could not have one more: {error}"
         return ""
 
@@ -140,6 +145,10 @@ class _Surge:
         fresh = standing.list_fresh(self._raised, await read_workload(self._api, self._place))
         for one in fresh:
             await marks.mark_successor(self._api, one, self._raised.until)
+
+    def _list_moved(self, pods: Iterable[successors.Json]) -> list[successors.Json]:
+        """List the pod that is moved, if it is among others."""
+        return [one for one in pods if one["metadata"]["uid"] == self._raised.uid]
 
     async def _list_pods(self) -> list[successors.Json]:
         return await successors.list_made_by(self._api, self._place.namespace, self._place.set_uid)
