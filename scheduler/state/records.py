@@ -72,12 +72,12 @@ class Records:
         # No container of a pod without a node has run, whatever the pod's status says.
         initialized = bool(node) and _has_initialized(pod, template)
         claim: Grants = ()
-        if node:
+        if node and template.most:
             said, mistake = self._read_claim(pod, template)
             problem = mistake or problem
-            if self._devices.trusts_claims:
+            if said and self._devices.trusts_claims:
                 template = self._raise_asks(template, said)
-            claim = _limit_claims(said, template, initialized=initialized)
+            claim = _limit_claims(said, template, initialized=initialized) if said else ()
         run_seconds = checkpoint_seconds = None
         try:
             run_seconds = groups.read_run_seconds(pod)
@@ -128,7 +128,7 @@ class Records:
         """Read what the annotations of a bound pod say that it holds, and what of them cannot be read."""
         claim: list[tuple[str, Grant]] = []
         problem = None
-        for part in template.list_by_family() if template.most else ():
+        for part in template.list_by_family():
             for driver in self._devices.list_card_drivers(part.family):
                 try:
                     slots = driver.read_claim(pod, [bool(ask.cards) for ask in part.most])
@@ -198,8 +198,6 @@ class Records:
 
     def _raise_asks(self, template: templates.PodTemplate, said: _Said) -> templates.PodTemplate:
         """Return the template of a pod on a node so that the pod may hold what its annotations say."""
-        if not said:
-            return template
         asks = templates.list_asks(template)
         slots = [(family, grant.slots) for family, grant in said]
         return self._give_asks(template, asks, held_asks.raise_asks(asks, slots))
