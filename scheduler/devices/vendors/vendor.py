@@ -174,7 +174,7 @@ def list_registered(text: str, key: str, *, is_unmeasured: bool) -> tuple[Card, 
             sharers=card.count,
             # Of these devices only the number of sharers counts: each takes one part of them.
             mib=card.count if is_unmeasured else card.devmem,
-            # HAMi gives them cores as well, which nobody requests: without any, no policy would see what is in use.
+            # As HAMi does: devices without cores would score as if they were idle.
             cores=_CORES if is_unmeasured else card.devcore,
             model=card.type,
             mode=card.mode,
