@@ -127,7 +127,9 @@ class Rows:
             self._rows.pop(uid, None)
 
     def explain(self, before: BeforeDecision) -> None:
-        """Explain the decision for a pod."""
+        """Explain the decision for a pod, if there is one: a quota of its namespace may hold it."""
+        if before.uid not in self._rows:
+            return
         nodes, weights = before.verdicts
         cards = self._explain_cards(before)
         self._rows[before.uid] |= {"nodes": nodes, "weights": weights, "cards": cards}

@@ -182,6 +182,7 @@ def _show_rest(
         *inventory.grouping,
         *given,
         *inventory.budgets,
+        *inventory.space_quotas,
         *inventory.storage,
         *inventory.nodes,
     ):

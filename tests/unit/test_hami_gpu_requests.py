@@ -61,6 +61,16 @@ def test_a_pod_without_gpus_asks_nothing() -> None:
     assert gpus.read_ask(make.pod(gpu=0, gpumem=0)) is None
 
 
+def test_all_cores_that_hamis_webhook_adds_to_0_cards_are_none() -> None:
+    assert gpus.read_ask(make.pod(gpu=0, gpucores=100)) is None
+    for asked in (
+        make.pod(gpu=0, gpucores=50),
+        make.pod(gpu=0, gpucores=100, gpumem=1),
+    ):
+        with pytest.raises(BadInput):
+            gpus.read_ask(asked)
+
+
 def test_every_container_has_a_slot_init_first_and_sidecars_known() -> None:
     asked = gpus.read_ask(
         make.pod(

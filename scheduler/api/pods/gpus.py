@@ -307,7 +307,9 @@ def _read_container(
     if not count:
         figures = (nvidia.memory, mem), (nvidia.memory_percent, percent), (nvidia.cores, cores)
         asked = [name for name, figure in figures if figure]
-        if asked:
+        # HAMi's webhook adds all cores to a request for 0 cards, too.
+        is_added = (count, mem, percent, cores) == (0, None, None, FULL_CORES)
+        if asked and not is_added:
             raise BadInput(
                 f"{field}[{asked[0]}]",
                 f"requested without {nvidia.cards}: the kubelet calls the device plugin for {nvidia.cards} "

@@ -84,7 +84,8 @@ def _read_container(
     count, memory, cores = read(vendor.cards), read(vendor.memory), read(vendor.cores)
     if not count:
         asked = [one for one, n in ((vendor.memory, memory), (vendor.cores, cores)) if n]
-        if asked:
+        # HAMi's webhook adds memory to a request for 0 devices of some vendors.
+        if asked and count is None:
             raise BadInput(
                 f"{field}[{asked[0]}]",
                 f"requested without {vendor.cards}: add {vendor.cards}: 1",

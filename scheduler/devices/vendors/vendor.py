@@ -18,6 +18,8 @@ from scheduler.schema import columns as c
 
 # No node has so many devices, or units of them.
 _OFFERED_MAX = 100_000
+# The cores of a device of which only the number of sharers counts.
+_CORES = 100
 
 # From a node to the texts that report its devices; all empty if it reports none.
 ReadNode = Callable[[wire.Node], tuple[str, ...]]
@@ -174,7 +176,8 @@ def list_registered(text: str, key: str, *, is_unmeasured: bool) -> tuple[Card, 
             sharers=card.count,
             # Of these devices only the number of sharers counts: each takes one part of them.
             mib=card.count if is_unmeasured else card.devmem,
-            cores=0 if is_unmeasured else card.devcore,
+            # As HAMi does: devices without cores would score as if they were idle.
+            cores=_CORES if is_unmeasured else card.devcore,
             model=card.type,
             mode=card.mode,
             numa=card.numa,

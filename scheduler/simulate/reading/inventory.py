@@ -31,9 +31,11 @@ from scheduler.api.kinds import (
     PODS,
     POLICIES,
     PRIORITY_CLASSES,
+    RESOURCE_QUOTAS,
     WORKLOADS,
 )
 from scheduler.api.pods import requests
+from scheduler.api.space_quotas import read_quota
 from scheduler.api.storage import KINDS as STORAGE_KINDS
 from scheduler.api.storage import StorageObject
 from scheduler.devices import settings
@@ -105,6 +107,7 @@ class Inventory:
         policies: BalancePolicies, reduced to known fields.
         config_maps: ConfigMaps that may configure devices, each with its place in ``objects``.
         budgets: PodDisruptionBudgets, as far as their status says.
+        space_quotas: ResourceQuotas, which may limit what a namespace has of devices.
         queueing: queues, flavors and the like, and Workloads that wait in queues.
         made_workloads: of the Workloads among them that no file has, by namespace and name, the uids of the pods.
         without_workload: why pods wait whose job gets no Workload because of its mistakes, by uid.
@@ -131,6 +134,7 @@ class Inventory:
     policies: list[steering.BalancePolicy] = field(default_factory=list)
     config_maps: list[tuple[int, steering.ConfigMap]] = field(default_factory=list)
     budgets: list[steering.PodDisruptionBudget] = field(default_factory=list)
+    space_quotas: list[steering.ResourceQuota] = field(default_factory=list)
     queueing: list[kueue.QueueObject | kai.Queue] = field(default_factory=list)
     made_workloads: dict[str, tuple[str, ...]] = field(default_factory=dict)
     without_workload: dict[str, str] = field(default_factory=dict)
@@ -305,6 +309,13 @@ def _take_budget(inventory: Inventory, given: Given) -> None:
     inventory.budgets.append(manifests.read_budget(given.body))
 
 
+def _take_space_quota(inventory: Inventory, given: Given) -> None:
+    found = manifests.decode(given.body, steering.ResourceQuota)
+    found.metadata.namespace = found.metadata.namespace or "default"
+    read_quota(found)
+    inventory.space_quotas.append(found)
+
+
 def _take_storage(inventory: Inventory, given: Given) -> None:
     inventory.storage.append(manifests.read_storage(given.body))
 
@@ -344,6 +355,7 @@ _TAKES: dict[str, Callable[[Inventory, Given], None]] = {
     POLICIES.name: _take_policy,
     CONFIG_MAPS.name: _take_config_map,
     BUDGETS.name: _take_budget,
+    RESOURCE_QUOTAS.name: _take_space_quota,
     **dict.fromkeys(STORAGE_KINDS, _take_storage),
     **dict.fromkeys(
         (kind.name for kind in (*OF_QUEUES, *OF_KAI) if kind != LIMIT_RANGES), _take_queueing
