@@ -78,10 +78,11 @@ def raise_asks(asks: Asks, claims: Iterable[tuple[str, Slots]]) -> Asks:
 
 
 def _raise_ask(ask: ContainerAsk, uses: Iterable[CardUse]) -> ContainerAsk:
-    parts = [use for use in uses if use.place is None]
+    # No card has so much memory: it stands for all of a card, where a request cannot be read any more.
+    parts = [use for use in uses if use.place is None and use.mem_mib < MEMORY_MAX_MIB]
     if not ask.cards or not parts:
         return ask
-    mib = max(ask.mem_mib, *(min(use.mem_mib, MEMORY_MAX_MIB) for use in parts))
+    mib = max(ask.mem_mib, *(use.mem_mib for use in parts))
     cores = max(ask.cores, *(min(use.cores, MEMORY_MAX_MIB) for use in parts))
     return ask._replace(
         mem_mib=mib if ask.mem_mib else 0, cores=ask.cores if ask.core_percent else cores

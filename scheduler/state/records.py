@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import replace
+from typing import NamedTuple
 from weakref import WeakValueDictionary
 
 import msgspec
@@ -26,8 +27,14 @@ from scheduler.state.pods import Life, PodRecord
 # A template is found by a digest of so many bytes of its key: a spec can be a megabyte.
 _KEY_BYTES = 20
 _NO_SCOPES: frozenset[str] = frozenset()
-# What a pod's annotations say that it holds: by the family of the devices.
-_Said = tuple[tuple[str, Grant], ...]
+
+
+class _Said(NamedTuple):
+    """What a pod's annotations say that it holds of the devices of a family; ``is_whole``: all of that could be read."""
+
+    family: str
+    grant: Grant
+    is_whole: bool
 
 
 class Records:
@@ -75,7 +82,7 @@ class Records:
         if node and template.most:
             said, mistake = self._read_claim(pod, template)
             problem = mistake or problem
-            if said and self._devices.trusts_claims:
+            if self._devices.trusts_claims and any(one.is_whole for one in said):
                 template = self._raise_asks(template, said)
             claim = _limit_claims(said, template, initialized=initialized) if said else ()
         run_seconds = checkpoint_seconds = None
@@ -124,22 +131,23 @@ class Records:
 
     def _read_claim(
         self, pod: wire.Pod, template: templates.PodTemplate
-    ) -> tuple[_Said, Mistake | None]:
+    ) -> tuple[list[_Said], Mistake | None]:
         """Read what the annotations of a bound pod say that it holds, and what of them cannot be read."""
-        claim: list[tuple[str, Grant]] = []
+        claim: list[_Said] = []
         problem = None
         for part in template.list_by_family():
             for driver in self._devices.list_card_drivers(part.family):
+                is_whole = True
                 try:
                     slots = driver.read_claim(pod, [bool(ask.cards) for ask in part.most])
                 except PartialClaim as error:
-                    problem, slots = error.mistake, error.slots
+                    problem, slots, is_whole = error.mistake, error.slots, False
                 except BadInput as error:
                     problem = error.mistake
                     continue
                 if any(slots):
-                    claim.append((part.family, Grant(driver.name, slots)))
-        return tuple(claim), problem
+                    claim.append(_Said(part.family, Grant(driver.name, slots), is_whole))
+        return claim, problem
 
     def read_success(self, pod: wire.Pod) -> Membership | None:
         """Read what a pod that has succeeded was in its group: its part and its rank. None for all other pods.
@@ -196,10 +204,15 @@ class Records:
             found = held_asks.find_asks(self._devices, pod, asks)
         return self._give_asks(template, asks, found)
 
-    def _raise_asks(self, template: templates.PodTemplate, said: _Said) -> templates.PodTemplate:
-        """Return the template of a pod on a node so that the pod may hold what its annotations say."""
+    def _raise_asks(
+        self, template: templates.PodTemplate, said: Iterable[_Said]
+    ) -> templates.PodTemplate:
+        """Return the template of a pod on a node so that the pod may hold what its annotations say.
+
+        Where not all can be read, what is held at most is a guess, which the requests bound.
+        """
         asks = templates.list_asks(template)
-        slots = [(family, grant.slots) for family, grant in said]
+        slots = [(one.family, one.grant.slots) for one in said if one.is_whole]
         return self._give_asks(template, asks, held_asks.raise_asks(asks, slots))
 
     def _give_asks(
@@ -228,12 +241,14 @@ class Records:
         return replace(template, requests=requests, offered=self._offered.generation)
 
 
-def _limit_claims(said: _Said, template: templates.PodTemplate, *, initialized: bool) -> Grants:
+def _limit_claims(
+    said: Iterable[_Said], template: templates.PodTemplate, *, initialized: bool
+) -> Grants:
     """Return what counts of what a pod's annotations say, see ``told_cards.limit_claim``."""
     most = {part.family: part.most for part in template.list_by_family()}
     limited = (
         (grant, told_cards.limit_claim(grant.slots, most[family], initialized=initialized))
-        for family, grant in said
+        for family, grant, _ in said
     )
     return tuple(grant._replace(slots=slots) for grant, slots in limited if slots)
 

@@ -124,8 +124,12 @@ def test_shares_of_a_card_stay_and_figures_have_a_bound() -> None:
     [raised] = raise_asks(
         (GpuAsk(names.GPU, (percent, figure, none)),), [(names.GPU, (huge, huge, huge))]
     )
-    bounded = figure._replace(mem_mib=MEMORY_MAX_MIB, cores=MEMORY_MAX_MIB)
-    assert raised.containers == (percent, bounded, none)
+    # No card has so much.
+    assert raised.containers == (percent, figure, none)
+    most = (CardUse("a", MEMORY_MAX_MIB - 1, 1 << 60),)
+    [raised] = raise_asks((GpuAsk(names.GPU, (figure,)),), [(names.GPU, (most,))])
+    bounded = figure._replace(mem_mib=MEMORY_MAX_MIB - 1, cores=MEMORY_MAX_MIB)
+    assert raised.containers == (bounded,)
 
 
 def test_other_families_stay() -> None:
