@@ -161,6 +161,9 @@ def _describe_types(judged: Judged, seen: CardsSeen) -> str:
             return ""
         wanted = ask.sharing.name or ask.vgpu_mode
         return f"requested mode {words.write_some([wanted], 'mode')}"
+    if not (ask.use_types or ask.nouse_types):
+        # The model decides what can be cut out of a card.
+        return "they have no part of the requested size"
     numbers, counts = np.unique(table.columns.model[d], return_counts=True)
     ordered = sorted(
         zip((-counts).tolist(), (table.models.values[i] for i in numbers), strict=True)

@@ -169,8 +169,7 @@ class Cluster:
         # The images of a node change often, and mean nothing for the demand.
         if old is None or old._replace(images=new.images) != new:
             self.shaped += 1
-        if self.registers.signed != had_signed or self.nodes.lasting & set(change.offered):
-            self._look_again()
+        self._look_again(had_signed, (*change.offered, *change.withdrawn))
         return new
 
     def find_facts(self, name: str) -> NodeFacts | None:
@@ -189,12 +188,11 @@ class Cluster:
         self.registers.clear(row)
         self.storage.drop_node(name, row)
         keys = self.nodes.label_keys_version
-        self._move_resources((), self.nodes.remove(name))
+        self._move_resources((), withdrawn := self.nodes.remove(name))
         if keys != self.nodes.label_keys_version:
             self.groups.note_label_keys()
         self._note_changed(row)
-        if self.registers.signed != had_signed:
-            self._look_again()
+        self._look_again(had_signed, withdrawn)
 
     def close_cards(self, name: str, *, closed: bool) -> None:
         """Close the cards of a node because its device plugin does not answer, or open those that nothing else closes."""
@@ -219,8 +217,10 @@ class Cluster:
         self.registers.write(row, pods)
         self.roster.charge(pods, row)
 
-    def _look_again(self) -> None:
-        """Read misjudged nodes anew: the first node with a plugin's marks or with some devices came, or the last one went."""
+    def _look_again(self, had_signed: tuple[bool, ...], moved: Iterable[str]) -> None:
+        """Read misjudged nodes anew if the first node with a plugin's marks or with some devices came, or the last one went."""
+        if self.registers.signed == had_signed and not self.registers.devices.has_family(moved):
+            return
         for row in self.registers.list_misjudged():
             self._register(row)
             self.registers.sum_up(row)

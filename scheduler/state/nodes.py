@@ -80,15 +80,14 @@ class NodeTable:
         silent: [N] whether the device plugin of the node does not answer.
         foreign: [N] whether another scheduler allocates the node's devices.
         devices, pools: the drivers and families of devices, and the pools of the nodes.
-        lasting: the resources that keep their rows once a node has offered them.
         ranks_are_stale: nodes came or went since nodes were ranked.
         label_keys_version: rises when nodes have a label that none had before, or lose the last one of its name.
     """
 
     def __init__(self, devices: Devices, pools: PoolTable) -> None:
-        """A resource of the families that ``devices`` has now keeps its row for good, once a node has offered it."""
-        always = names.CPU, names.MEMORY, names.EPHEMERAL, names.PODS, ""
-        self.resources, self.lasting = Resources(*always), frozenset(devices.families)
+        """Know no nodes; ``devices`` are the drivers and families."""
+        always = names.CPU, names.MEMORY, names.EPHEMERAL, names.PODS, "", names.GPU
+        self.resources = Resources(*always)
         self.devices, self.pools = devices, pools
         n_drivers = len(devices.drivers)
         self._n_always = len(self.resources.values)
@@ -289,7 +288,6 @@ class NodeTable:
             resource
             for resource, _ in (old.allocatable if old else ())
             if (row := self.resources.find(resource)) >= self._n_always
-            and resource not in self.lasting
             and not self.columns.allocatable[row].any()
         )
 

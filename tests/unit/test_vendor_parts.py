@@ -11,6 +11,7 @@ from scheduler.api import steering, wire
 from scheduler.errors import BadInput
 from scheduler.state import checks
 from scheduler.state.cluster import Cluster
+from scheduler.telling import sayings
 from tests import make
 from tests.unit.test_device_maps import World
 from tests.unit.test_vendor_ascend import find_driver, place
@@ -65,6 +66,15 @@ def bind(cluster: Cluster, pod: wire.Pod, word: str) -> dict[str, str]:
         checks.verify(cluster)
         return answer.annotations
     return {}
+
+
+def test_a_size_that_no_card_can_be_cut_into_is_told_in_words() -> None:
+    cluster = make.cluster(nodes=[make_enflame("n", 1, PROFILES)])
+    record = cluster.see_pod(make.pod(name="p", cpu=1, requests={SIZE: 5}))
+    assert record is not None
+    (hold,) = make.cycle(cluster=cluster).schedule([record]).holds
+    said = sayings.say_why(hold).message
+    assert said.endswith("CardTypeMismatch on 1 GPU: they have no part of the requested size.")
 
 
 def test_nodes_with_different_profiles_give_what_each_of_them_has() -> None:
