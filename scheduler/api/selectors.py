@@ -315,3 +315,16 @@ def parse_integer(text: str) -> int | None:
         return None
     number = int(body.lstrip("0") or "0") * (-1 if text[0] == "-" else 1)
     return number if -(2**63) <= number < 2**63 else None
+
+
+def meets_requirement(one: Requirement, labels: Labels) -> bool:
+    """Whether a set of labels meets a requirement; for the operators of a NodeSelectorTerm."""
+    if one.operator not in {"Gt", "Lt"}:
+        return one.holds(labels)
+    value, bound = (
+        parse_integer(labels.get(one.key, "-")),
+        parse_integer(one.values[0]),
+    )
+    if value is None or bound is None:
+        return False
+    return value > bound if one.operator == "Gt" else value < bound

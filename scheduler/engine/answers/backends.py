@@ -12,12 +12,11 @@ import numpy as np
 from scheduler.api import plugin_parts, wire
 from scheduler.api.admission.backends import ANY_SIZE, Backend
 from scheduler.api.plugin_parts import Part
-from scheduler.api.selectors import NodeTerm, read_node_terms
+from scheduler.api.selectors import NodeTerm, meets_requirement, read_node_terms
 from scheduler.engine.answers.inside import Inside
 from scheduler.engine.questions import nodes as ask
 from scheduler.measure.cards import list_run_rows
 from scheduler.plugins.rules import taints
-from scheduler.plugins.volumes.choosing import meets_requirement
 from scheduler.schema import columns as c
 from scheduler.state.nodes import NodeFacts, NodeTable
 

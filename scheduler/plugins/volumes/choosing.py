@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from scheduler.api import selectors
-from scheduler.api.selectors import Labels, Requirement
+from scheduler.api.selectors import Labels
 from scheduler.kernels.modes import score
 from scheduler.plugins.volumes.needs import Unbound
 from scheduler.schema.columns import Ints
@@ -123,7 +123,7 @@ def suits(wish: Wish, volume: Volume) -> bool:
 def includes_node(terms: Terms, labels: Labels) -> bool:
     """Whether the terms include a node with these labels; None includes all nodes."""
     return terms is None or any(
-        all(meets_requirement(one, labels) for one in term.labels) for term in terms
+        all(selectors.meets_requirement(one, labels) for one in term.labels) for term in terms
     )
 
 
@@ -178,16 +178,3 @@ def _score_taken(taken: Sequence[tuple[int, int]], curve: Ints) -> int:
         for asked, most in taken
     )
     return (2 * points + len(taken)) // (2 * len(taken))
-
-
-def meets_requirement(one: Requirement, labels: Labels) -> bool:
-    """Whether a set of labels meets a requirement; for the operators of a NodeSelectorTerm."""
-    if one.operator not in {"Gt", "Lt"}:
-        return one.holds(labels)
-    value, bound = (
-        selectors.parse_integer(labels.get(one.key, "-")),
-        selectors.parse_integer(one.values[0]),
-    )
-    if value is None or bound is None:
-        return False
-    return value > bound if one.operator == "Gt" else value < bound
