@@ -194,23 +194,33 @@ _Lists = Iterator[tuple[str, int, Iterator[Sized]]]
 
 def _list_own(pod: wire.Pod, limits: PodLimits) -> _Lists:
     """As ``_list_bounded``, of the parts that are not the template's but the pod's: see ``templates.make_key``."""
-    yield "metadata.labels", limits.labels, iter((pod.metadata.labels or {},))
-    stored = [volume for volume in pod.spec.volumes or () if volume.is_storage]
-    yield "spec.volumes (claims and disks)", limits.containers, iter((stored,))
+    if pod.metadata.labels:
+        yield "metadata.labels", limits.labels, iter((pod.metadata.labels,))
+    if volumes := pod.spec.volumes:
+        stored = [volume for volume in volumes if volume.is_storage]
+        yield "spec.volumes (claims and disks)", limits.containers, iter((stored,))
 
 
 def _list_bounded(pod: wire.Pod, limits: PodLimits) -> _Lists:
-    """List every bounded list of a template: its field, its bound, and its parts, counted no further than needed."""
+    """List the bounded lists of a template that are not empty.
+
+    Returns:
+        For each the field, the bound, and the parts, counted no further than needed.
+    """
     spec = pod.spec
     yield "spec.containers", limits.containers, iter((spec.containers, spec.init_containers or ()))
-    yield "spec.tolerations", limits.tolerations, iter((spec.tolerations or (),))
-    yield "spec.nodeSelector", limits.keys, iter((spec.node_selector or {},))
-    ports = ([p for p in c.ports or () if p.host_port] for c in _list_containers(spec))
-    yield "spec.containers[].ports (host ports)", limits.ports, ports
-    field = "spec.containers[].resources"
-    yield field, limits.resources, iter((_list_resource_names(spec, limits.resources),))
-    volumes = [volume for volume in spec.volumes or () if volume.image]
-    yield "spec.volumes (images)", limits.containers, iter((volumes,))
+    if spec.tolerations:
+        yield "spec.tolerations", limits.tolerations, iter((spec.tolerations,))
+    if spec.node_selector:
+        yield "spec.nodeSelector", limits.keys, iter((spec.node_selector,))
+    containers = [*spec.containers, *(spec.init_containers or ())]
+    if exposing := [one.ports for one in containers if one.ports]:
+        ports = ([port for port in part if port.host_port] for part in exposing)
+        yield "spec.containers[].ports (host ports)", limits.ports, ports
+    resources = _list_resource_names(spec, containers, limits.resources)
+    yield "spec.containers[].resources", limits.resources, iter((resources,))
+    if spec.volumes and (volumes := [volume for volume in spec.volumes if volume.image]):
+        yield "spec.volumes (images)", limits.containers, iter((volumes,))
     if spec.affinity is not None:
         if spec.affinity.node_affinity is not None:
             yield from _list_affinity(spec.affinity.node_affinity, limits)
@@ -281,15 +291,16 @@ def _list_containers(spec: wire.PodSpec) -> Iterator[wire.Container]:
     yield from spec.init_containers or ()
 
 
-def _list_resource_names(spec: wire.PodSpec, most: int) -> set[str]:
+def _list_resource_names(
+    spec: wire.PodSpec, containers: list[wire.Container], most: int
+) -> set[str]:
     """List distinct names of resources; no more of them than are needed to exceed ``most``."""
     found: set[str] = set(spec.overhead or ())
-    for container in _list_containers(spec):
-        for section in (
-            container.resources and container.resources.requests,
-            container.resources and container.resources.limits,
-        ):
-            found.update(section or ())
+    for container in containers:
+        resources = container.resources
+        if resources is None:
+            continue
+        found.update(resources.requests or (), resources.limits or ())
         if len(found) > most:
             break
     return found

@@ -58,6 +58,7 @@ class Devices:
         families: the resource of each family.
         notes: the annotations of pods that say which devices they accept.
         inner_resources: by resource that only cards have: the family of these cards.
+        inner_families: the same by the family's number.
         foreign: selects the nodes whose devices another scheduler allocates, by their labels and taints.
         marks: patterns of further resources by which nodes offer devices that no family counts; ``*`` for any end.
         trusts_claims: what a pod on a node holds is what its claim says, even if that is more than the pod requests.
@@ -121,10 +122,19 @@ class Devices:
             for resource in driver.inner_resources
         }
         self.notes = frozenset(one for driver in in_use.values() for one in driver.notes)
-        self._reads = [(i, *_list_read(self.drivers[i], self.cards.get(i))) for i in self._order]
+        self._reads = [
+            (i, *_list_read(self.drivers[i], self.cards.get(i)))
+            for i in self._order
+            if self._is_reader(i)
+        ]
         self._readers: dict[frozenset[str], tuple[int, ...]] = {}
         self._drivers_of = [self._list_serving(one) for one in self.families]
         self.add_families(one for driver in drivers for one in driver.resources if "*" not in one)
+        self.inner_families = {
+            resource: number
+            for resource, family in self.inner_resources.items()
+            if (number := self.find_family(family)) >= 0
+        }
         self.earlier_names = frozenset(
             name
             for before in self.earlier
@@ -236,17 +246,21 @@ class Devices:
     def _read_each(
         self, pod: wire.Pod, read_of: Callable[[int], tuple[GpuAsk, ...]]
     ) -> tuple[GpuAsk, ...]:
-        containers = chain(pod.spec.containers, pod.spec.init_containers or ())
-        found = (one.resources for one in containers if one.resources is not None)
-        named = frozenset(
-            name for one in found for name in (*(one.requests or ()), *(one.limits or ()))
-        )
-        return tuple(
-            ask
-            for number in self._list_readers(named)
-            for ask in read_of(number)
+        named: set[str] = set()
+        for one in chain(pod.spec.containers, pod.spec.init_containers or ()):
+            if one.resources is not None:
+                named.update(one.resources.requests or (), one.resources.limits or ())
+        asks: list[GpuAsk] = []
+        for number in self._list_readers(frozenset(named)):
             # The first driver of a family reads what is requested of the family.
-            if self._find_reader(ask.family) == number
+            asks += [one for one in read_of(number) if self._find_reader(one.family) == number]
+        return tuple(asks)
+
+    def _is_reader(self, number: int) -> bool:
+        """Whether a driver may be the first driver of any family, so that it reads what pods request."""
+        return any(
+            "*" in one or self._list_serving(one)[0] == number
+            for one in self.drivers[number].resources
         )
 
     def _list_readers(self, named: frozenset[str]) -> tuple[int, ...]:

@@ -237,12 +237,12 @@ class NamespaceQuotas:
         find_place = self._pending.order.find_place
         woken, vain = self._woken.get(space, set()), self._vain.get(space, set())
         # Kinds of pods for which there is no room even beside those that come before them.
-        full: set[tuple[int, frozenset[str], str]] = set()
+        full: set[tuple[int, str]] = set()
         self._tally.clear()
         tally = self._tally[space] = Counter()
         for uid, entry in sorted(entries.items(), key=lambda one: find_place(one[1].entity)):
             entity, pod = entry.entity, entry.pod
-            kind = id(pod.template), pod.scopes, pod.priority_class
+            kind = id(pod.template), pod.priority_class
             is_held = entry.held is not None and entry.held.by == REASON
             if uid in vain or (len(entity.members) == 1 and kind in full):
                 continue

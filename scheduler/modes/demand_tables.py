@@ -291,7 +291,7 @@ def _compute_values(nodes: EmptyNodes, counts: Counts) -> c.Floats:
 
 
 def _make_sort_key(shape: DemandShape) -> tuple[object, ...]:
-    return tuple(() if field is None else field for field in shape)
+    return tuple([() if field is None else field for field in shape])
 
 
 def _pick_for_keel(nodes: EmptyNodes, counts: Counts) -> list[Pick]:

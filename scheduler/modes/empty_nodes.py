@@ -42,13 +42,18 @@ class EmptyNodes:
         self.capacity = self.count * float(c.WHOLE)
         of_make = np.where(nodes.valid, self.having, 0).sum(axis=1)
         mib = np.array([self.kinds[kind][1] for kind, _ in self.makes], np.int64)
+        self._measured: dict[tuple[int, int, int, int], int] = {}
         self.mean_mib = float((of_make * mib).sum() / max(1, of_make.sum()))
 
     def measure_request(self, shape: DemandShape) -> int:
         """Measure the milli-GPU that a pod requests; MiB count as parts of the cluster's mean card."""
-        memory = int(shape.mib * c.WHOLE / self.mean_mib) if self.mean_mib else 0
-        share = max(shape.cores * 10, shape.percent * 10, memory, 1)
-        return min(share, c.WHOLE) * shape.cards
+        asked = shape.cards, shape.mib, shape.percent, shape.cores
+        measured = self._measured.get(asked)
+        if measured is None:
+            memory = int(shape.mib * c.WHOLE / self.mean_mib) if self.mean_mib else 0
+            share = max(shape.cores * 10, shape.percent * 10, memory, 1)
+            measured = self._measured[asked] = min(share, c.WHOLE) * shape.cards
+        return measured
 
     def find_hosts(self, shape: DemandShape) -> c.Flags:
         """Find the nodes [N] that could host a pod of the shape if they were empty."""

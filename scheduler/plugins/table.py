@@ -20,7 +20,6 @@ from scheduler.plugins.contract import (
     Asked,
     Domain,
     DomainScore,
-    Filter,
     Judged,
     Points,
     Reason,
@@ -102,6 +101,7 @@ FIRST_BIT = {
 }
 _OF_REASONS = (1 << len(REASONS)) - 1
 _FILTERS = tuple((r.name, r.filter, 1 << FIRST_BIT[r]) for r in RULES if r.filter)
+_LASTING = tuple(rule for _, rule, _ in _FILTERS if rule.lasting)
 SCORES: tuple[tuple[str, Score], ...] = tuple((r.name, r.score) for r in RULES if r.score)
 ROWS = tuple(rule.row for rule in RULES if rule.row)
 _DOMAINS: tuple[tuple[Rule, Domain], ...] = tuple(
@@ -150,14 +150,17 @@ def get_weights(plugins: KubePlugins) -> Weights:
 
 def read_needs(pod: Whereabouts, plugins: KubePlugins) -> Needs:
     """Read from a pod what each static filter evaluates: equal for pods for which the filter refuses the same nodes."""
+    not_asked = plugins.not_asked
     return tuple(
-        None if name in plugins.not_asked else _read_need(rule, pod, plugins)
-        for name, rule, _ in _FILTERS
+        [
+            None
+            if name in not_asked
+            else rule.needs(pod)
+            if rule.of_profile is None
+            else rule.of_profile(plugins)
+            for name, rule, _ in _FILTERS
+        ]
     )
-
-
-def _read_need(rule: Filter, pod: Whereabouts, plugins: KubePlugins) -> Hashable | None:
-    return rule.needs(pod) if rule.of_profile is None else rule.of_profile(plugins)
 
 
 def read_wants(template: PodTemplate, plugins: KubePlugins) -> Needs:
@@ -195,8 +198,9 @@ def find_objection(asked: Asked, nodes: NodeTable, row: int) -> str:
 def could_host(pod: Whereabouts, nodes: NodeTable, rows: c.Ints) -> c.Flags:
     """Whether pods could go to each of n rows by what the node is, whatever states come and go."""
     flags = np.ones(rows.size, np.bool_)
-    for _, rule, _ in _FILTERS:
-        need = _read_need(rule, pod, kube_plugins.DEFAULT) if rule.lasting else None
+    plugins = kube_plugins.DEFAULT
+    for rule in _LASTING:
+        need = rule.needs(pod) if rule.of_profile is None else rule.of_profile(plugins)
         if need is not None:
             flags &= ~rule.refuses(need, nodes, rows)
     return flags

@@ -19,6 +19,7 @@ from scheduler.schema.handles import (
     Handles,
     Ints1,
     Ints2,
+    Numbers1,
 )
 from scheduler.schema.places import Places
 
@@ -97,23 +98,23 @@ class Cards(Handle):
     healthy: Flags1  # [D]
     cordoned: Flags1  # [D]
     mig: Flags1  # [D]
-    carving: Ints1  # [D] what can be cut out of it, 0 where nothing is known of that
-    counter: Ints1  # [D] the counter of its first bit, see Carvings
+    carving: Numbers1  # [D] what can be cut out of it, 0 where nothing is known of that
+    counter: Numbers1  # [D] the counter of its first bit, see Carvings
     cut: Ints1  # [D] its bits that are in use
-    numa: Ints1  # [D]
-    position: Ints1  # [D] the card's index on its node
-    model: Ints1  # [D] interned
-    mode: Ints1  # [D] interned
-    uuid: Ints1  # [D] interned
-    pool: Ints1  # [D] its pool
-    link: Ints1  # [D] where its scores begin in ``links``, -1 where none are known
+    numa: Numbers1  # [D]
+    position: Numbers1  # [D] the card's index on its node
+    model: Numbers1  # [D] interned
+    mode: Numbers1  # [D] interned
+    uuid: Numbers1  # [D] interned
+    pool: Numbers1  # [D] its pool
+    link: Numbers1  # [D] where its scores begin in ``links``, -1 where none are known
     links: Links
     carvings: Carvings
     slots: SlotCounters
-    group: Ints1  # [D] the place in its pool of the first card of its group, -1 of cards without a group
+    group: Numbers1  # [D] the place in its pool of the first card of its group, -1 of cards without a group
     marks: Ints1  # [D] how many pods of each kind share it, see schema/marks.py
     by_number: Ints2  # [2, D] what a node policy adds for as many cards as come up to this one: binpack, spread
-    kind: Ints1  # [D] what a card of its totals is to formulas, see state/cards.py; 0 is a whole GPU that is counted
+    kind: Numbers1  # [D] what a card of its totals is to formulas, see state/cards.py; 0 is a whole GPU that is counted
 
 
 # First index of Pools.total, Cards.total and their used counterparts.

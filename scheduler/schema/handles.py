@@ -41,6 +41,8 @@ Floats1 = Annotated[Floats, np.float64, 1]
 Floats2 = Annotated[Floats, np.float64, 2]
 # Handles of one class: kernels take their addresses, and turn an address into a handle (``kernels/_handles.py``).
 Handles = Annotated[tuple[Any, ...], np.int64, 1]
+# Numbers of rows and of interned values, of which a large cluster has very many.
+Numbers1 = Annotated[NDArray[np.int32], np.int32, 1]
 # What is read of every node for every pod is kept small; and of a card's score only as exact as the driver's.
 Shorts2 = Annotated[NDArray[np.int16], np.int16, 2]
 Singles1 = Annotated[NDArray[np.float32], np.float32, 1]
@@ -110,13 +112,19 @@ class Handle:
             missing = [name for name in fields if name not in named]
             raise TypeError(f"{type(self).__name__} has other fields; missing: {missing}")
         words = array("q")
-        for name, field in fields.items():
+        for name, (_, kind, kind_of_array) in fields.items():
             value = named[name]
+            if kind_of_array is None:
+                if type(value) is kind:
+                    words.append(getattr(value, "_address", value))
+                else:
+                    words.extend(self._read_words(name, value))
+                continue
             known = _known.get(id(value))
-            if known is not None and known[0] is field.array:
+            if known is not None and known[0] is kind_of_array:
                 words.extend(known[1])
-            elif type(value) is field.kind and field.array is None:
-                words.append(getattr(value, "_address", value))
+            elif (found := _read_array(kind_of_array, value)) is not None:
+                words.extend(found)
             else:
                 words.extend(self._read_words(name, value))
         self.__dict__.update(named, _words=words, _address=words.buffer_info()[0])
@@ -134,11 +142,14 @@ class Handle:
         """Return the words of a field with a value."""
         field = self.fields[name]
         if field.array is not None:
+            if isinstance(value, tuple):
+                if not value:
+                    return _NO_WORDS
+                if all(isinstance(one, Handle) for one in value):
+                    return self._list_addresses(name, value)
             words = _read_array(field.array, value)
             if words is not None:
                 return words
-            if isinstance(value, tuple) and all(isinstance(one, Handle) for one in value):
-                return self._list_addresses(name, value)
         elif isinstance(value, Handle):
             if isinstance(value, field.kind):
                 return (value._address,)  # noqa: SLF001 - of a handle as well
@@ -148,8 +159,6 @@ class Handle:
 
     def _list_addresses(self, name: str, handles: tuple[Handle, ...]) -> tuple[int, ...]:
         """Return the words of a field with handles; their addresses stay as long as this handle does."""
-        if not handles:
-            return _NO_WORDS
         addresses = np.array([one._address for one in handles], np.int64)  # noqa: SLF001 - likewise
         self.__dict__.setdefault("_lists", {})[name] = addresses
         return _read_array(_ADDRESSES, addresses) or ()

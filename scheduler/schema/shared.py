@@ -19,6 +19,12 @@ def make_ints(*values: int) -> Ints:
     return share_array(np.array(values, np.int64))
 
 
+@lru_cache(maxsize=1024)
+def make_columns(*rows: tuple[int, ...]) -> Ints:
+    """Make an array [figures, rows] of rows of figures."""
+    return share_array(np.array(rows, np.int64).T.copy())
+
+
 @lru_cache(maxsize=64)
 def make_curve(points: tuple[tuple[int, int], ...]) -> Ints:
     """Make [2, points] utilization in percent and score 0..100, of points whose score is 0..10."""

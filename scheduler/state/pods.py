@@ -55,7 +55,7 @@ class PodRecord(msgspec.Struct, gc=False, frozen=True):
         owned: what it is of the group that its owner may ask for; None for a pod without such an owner.
         run_seconds: for so long it runs at most, by what it says itself; None if it says nothing.
         checkpoint_seconds: so often it saves its work; None if it does not say so.
-        scopes, priority_class: which quotas of its namespace are about it, if it asks for devices.
+        priority_class: which quotas of its namespace are about it depends on it and on the template, if it asks for devices.
         left_notes: annotations of a choice that another scheduler made for it and did not carry out, while it has no node.
     """
 
@@ -88,7 +88,6 @@ class PodRecord(msgspec.Struct, gc=False, frozen=True):
     owned: Membership | None = None
     run_seconds: float | None = None
     checkpoint_seconds: float | None = None
-    scopes: frozenset[str] = frozenset()
     priority_class: str = ""
     left_notes: tuple[str, ...] = ()
 
@@ -97,6 +96,11 @@ class PodRecord(msgspec.Struct, gc=False, frozen=True):
         """What the pod's containers may now hold on cards; empty for none."""
         most = self.template.most
         return told_cards.drop_init_asks(most) if self.initialized else most
+
+    @property
+    def scopes(self) -> frozenset[str]:
+        """The scopes of ResourceQuotas that the pod is in."""
+        return self.template.scopes
 
     @property
     def key(self) -> str:
@@ -138,4 +142,4 @@ def make_group_key(pod: PodRecord) -> tuple[object, ...]:
 
 def make_followed_key(pod: PodRecord) -> tuple[object, ...]:
     """Return everything that followers of charges count and that may change on a pod that stays on its node."""
-    return pod.namespace, pod.labels, pod.deleting, pod.given, pod.scopes
+    return pod.namespace, pod.labels, pod.deleting, pod.given

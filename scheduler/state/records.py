@@ -10,7 +10,7 @@ from weakref import WeakValueDictionary
 
 import msgspec
 
-from scheduler.api import limits, names, space_quotas, times, wire
+from scheduler.api import limits, names, times, wire
 from scheduler.api.cards import Grant, Grants
 from scheduler.api.groups import table as groups
 from scheduler.api.groups.definitions import Membership
@@ -26,7 +26,6 @@ from scheduler.state.pods import Life, PodRecord
 
 # A template is found by a digest of so many bytes of its key: a spec can be a megabyte.
 _KEY_BYTES = 20
-_NO_SCOPES: frozenset[str] = frozenset()
 
 
 class _Said(NamedTuple):
@@ -79,7 +78,7 @@ class Records:
         # No container of a pod without a node has run, whatever the pod's status says.
         initialized = bool(node) and _has_initialized(pod, template)
         claim: Grants = ()
-        if node and template.most:
+        if node and template.most and meta.annotations:
             said, mistake = self._read_claim(pod, template)
             problem = mistake or problem
             if self._devices.trusts_claims and any(one.is_whole for one in said):
@@ -124,7 +123,6 @@ class Records:
             owned=owned,
             run_seconds=run_seconds,
             checkpoint_seconds=checkpoint_seconds,
-            scopes=space_quotas.list_scopes(spec) if template.most else _NO_SCOPES,
             priority_class=spec.priority_class_name if template.most else "",
             left_notes=() if node else _list_left(meta),
         )

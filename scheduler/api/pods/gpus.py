@@ -126,8 +126,9 @@ def read_wishes(ask: GpuAsk | None) -> CardWishes | None:
     if ask is None or ask.family != names.GPU:
         return None
     by_card = bool(ask.use_uuids or ask.nouse_uuids or ask.vgpu_mode or ask.numa_bind)
-    found = CardWishes(ask.use_types, ask.nouse_types, by_card)
-    return found if found != CardWishes() else None
+    if not (by_card or ask.use_types or ask.nouse_types):
+        return None
+    return CardWishes(ask.use_types, ask.nouse_types, by_card)
 
 
 class CardTypes(Protocol):
@@ -220,6 +221,8 @@ def sum_up(ask: GpuAsk) -> ContainerAsk:
     staying = [s for s in ask.containers if s.cards and s.kind != ContainerKind.INIT] or [
         s for s in ask.containers if s.cards
     ]
+    if len(staying) == 1 and staying[0].kind == ContainerKind.APP:
+        return staying[0]
     return ContainerAsk(
         ContainerKind.APP,
         sum(s.cards for s in staying),
@@ -383,6 +386,8 @@ def read_integer(
 
 def split_list(text: str, *, upper: bool = False) -> tuple[str, ...]:
     """Split a list with commas, without blanks and empty parts; ``upper``: in capitals."""
+    if not text:
+        return ()
     parts = (part.strip() for part in text.split(","))
     return tuple(part.upper() if upper else part for part in parts if part)
 

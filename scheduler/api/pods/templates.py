@@ -11,7 +11,7 @@ from typing import Protocol
 
 import msgspec
 
-from scheduler.api import limits, names, selectors, wire
+from scheduler.api import limits, names, selectors, space_quotas, wire
 from scheduler.api.pods import (
     affinity,
     features,
@@ -65,6 +65,7 @@ class PodTemplate:
         kinds: the kind of every container, init containers first (slots of HAMi's annotations).
         unsupported: fields that Evenkeel cannot honour yet; a pod with any is not placed.
         problem: what a person must mend before the pod can be placed.
+        scopes: the scopes of ResourceQuotas that it is in.
         words: how much was compiled, see ``limits.count_words``.
         offered: 0, or for a pod that asks more resources than are read: the generation of the resources that nodes
             offer; ``requests`` has only resources that some node offered then.
@@ -93,6 +94,7 @@ class PodTemplate:
     kinds: tuple[gpus.ContainerKind, ...]
     unsupported: tuple[str, ...]
     problem: Mistake | None
+    scopes: frozenset[str]
     words: int
     offered: int = 0
 
@@ -225,6 +227,7 @@ def make_template(
 
     ``devices`` reads what the pod asks of each family of devices.
     """
+    scopes = space_quotas.list_scopes(pod.spec)
     problem, words = limits.measure_template(pod, bounds, devices.notes)
     if problem is not None:
         pod = limits.cut_pod(pod, bounds, problem, devices.notes)
@@ -286,6 +289,7 @@ def make_template(
         ),
         unsupported=tuple(_list_unsupported(spec)),
         problem=problems[0] if problems else None,
+        scopes=scopes,
         words=words,
     )
     return _add_more(template, asks)

@@ -47,12 +47,14 @@ def list_amounts(asked: Asked) -> tuple[tuple[str, int], ...]:
 
 def _compile_request(asked: Asked, cluster: Cluster) -> Compiled:
     requests, amounts = asked.template.requests, list_amounts(asked)
-    rows = [cluster.nodes.find_row_asked(resource) for resource, _ in amounts]
-    inner, find_family = cluster.nodes.devices.inner_resources, cluster.nodes.devices.find_family
-    by_cards = [find_family(inner[name]) if name in inner else -1 for name, _ in amounts]
+    devices, find_row = cluster.nodes.devices, cluster.nodes.find_row_asked
+    rows = [find_row(resource) for resource, _ in amounts]
+    find_inner = devices.inner_families.get
+    by_cards = [find_inner(resource, -1) for resource, _ in amounts]
     counted = [amount for _, amount in amounts]
     family = asked.template.family
-    if (own := find_family(family)) >= 0 and gpus.asks_whole(asked.template.gpu):
+    own = devices.find_family(family)
+    if own >= 0 and own in by_cards and gpus.asks_whole(asked.template.gpu):
         # "All cores of a GPU" is no more than a GPU, which a node without cards may have, too.
         counted = [
             0 if of == own and name != family else amount

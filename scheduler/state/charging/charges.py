@@ -10,11 +10,13 @@ import numpy as np
 from scheduler.api.pods import gpus
 from scheduler.api.pods.templates import PodTemplate
 from scheduler.schema import columns as c
-from scheduler.schema import empty
+from scheduler.schema import empty, shared
 from scheduler.state.nodes import NodeTable
 from scheduler.state.structures.runs import Runs, round_up
 
 _FIRST_CAPACITY = 64
+# Pods with so many containers may share what these hold: many pods ask for the same. Longer lists would take much memory.
+_SHARED_MAX = 4
 _Ref = weakref.ref[PodTemplate]
 _NOTHING = empty.make_containers()
 
@@ -93,8 +95,7 @@ class ChargeTable:
         self.columns.run[:, number] = first, len(parts)
         self.columns.parts[first : first + len(parts)] = parts
         self.columns.mark[number] = find_mark(template)
-        most = template.most
-        containers = np.array(most, np.int64).T.copy() if most else _NOTHING
+        containers = _make_containers(template.most)
         reference = weakref.ref(template, self._gone)
         self._numbers[reference] = number
         self._templates[number : number + 1] = [reference]
@@ -129,6 +130,13 @@ class ChargeTable:
             parts = np.pad(parts, ((0, max(n_parts, 2 * parts.shape[0]) - parts.shape[0]), (0, 0)))
         if run is not self.columns.run or parts is not self.columns.parts:
             self.columns.adopt(c.Charges(run, parts, mark))
+
+
+def _make_containers(most: tuple[gpus.ContainerAsk, ...]) -> c.Ints:
+    """Make what the containers may hold on cards, as ``ChargeTable.get_containers`` returns it."""
+    if len(most) > _SHARED_MAX:
+        return np.array(most, np.int64).T.copy()
+    return shared.make_columns(*most) if most else _NOTHING
 
 
 def find_mark(template: PodTemplate) -> int:
