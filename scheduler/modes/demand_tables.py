@@ -23,7 +23,8 @@ nothing else is said. The tables hold:
 Shapes that no node could host even if it were empty do not count.
 
 Before 60 pods are seen, an assumed demand is used (but not for prices): without a demand, nothing keeps runs of cards
-together. In clusters of fewer than 1,000 cards these 60 pods are a large part of all pods, so best fit counts too.
+together. In clusters of fewer than 1,000 cards these 60 pods are a large part of all pods, so best fit counts too. For
+cards that are cut the assumed demand says nothing; there the first 8 pods are enough.
 
 docs/placement-figures.md lists what else was tried, with results.
 """
@@ -64,6 +65,8 @@ _NEVER = 1 << 40
 # (pods, cards, percent of each) of the assumed demand, each with 0.75 of the cluster's CPU per GPU.
 _ASSUMED = ((10, 1, 50), (14, 1, 100), (2, 2, 100), (2, 4, 100), (2, 8, 100))
 _ASSUMED_CPU = 0.75
+# So many pods show which parts of cards are requested.
+_CUTTING_LEAST = 8
 # In clusters of fewer cards, a large part of all pods is placed by the assumed demand.
 _FEW_CARDS = 1000
 
@@ -128,7 +131,10 @@ def make_tables(
         else _compute_prices(nodes, judged, hosts, departures),
         value=_compute_values(nodes, judged),
         carved=carved_tables.compute_fitting(
-            nodes.cards.carvings, {} if assume else judged, 0.0 if assume else departures
+            nodes.cards.carvings,
+            _select_cutting(nodes, counts) if assume else judged,
+            0.0 if assume else departures,
+            is_early=assume,
         ),
         keel=typical,
         close=np.stack([_compute_reciprocals(typical.cards), _compute_reciprocals(typical.cpu)]),
@@ -145,6 +151,12 @@ def _select_family(nodes: EmptyNodes, counts: Counts) -> Counts:
     return {
         shape: n for shape, n in counts.items() if not shape.cards or shape.family == nodes.family
     }
+
+
+def _select_cutting(nodes: EmptyNodes, counts: Counts) -> Counts:
+    """Select what pods request of cards that are cut, while the assumed demand counts; nothing of too few pods."""
+    asking = {shape: n for shape, n in _select_family(nodes, counts).items() if shape.cards}
+    return asking if sum(asking.values()) >= _CUTTING_LEAST else {}
 
 
 def _drop_unhosted(

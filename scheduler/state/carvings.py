@@ -13,6 +13,8 @@ from scheduler.schema import columns as c
 from scheduler.state.structures.runs import Runs
 
 Parts = tuple[Part, ...]
+# For each part the bits that it sets and those that it clashes with.
+Sets = list[tuple[int, int]]
 # The sets of the slots of a card.
 _N_SETS = 1 << SLOTS_MAX
 
@@ -37,6 +39,8 @@ class CarvingTable:
             if nothing else is cut.
         worths: for each carving [len(sizes)] the milli of a card that the smallest part of each size is worth.
         by_template: for each carving whether its parts are those of templates.
+        sets: for each carving the bits of its parts.
+        sizes_of_parts: for each carving [P] which of its sizes each part has.
     """
 
     def __init__(self) -> None:
@@ -52,6 +56,8 @@ class CarvingTable:
         self.fitting: list[c.Ints] = [np.zeros((0, _N_SETS), np.int64)]
         self.worths: list[c.Ints] = [np.zeros(0, np.int64)]
         self.by_template = [False]
+        self.sets: list[Sets] = [[]]
+        self.sizes_of_parts: list[c.Ints] = [np.zeros(0, np.int64)]
         self._numbers: dict[Parts, int] = {(): 0}
         self._places: list[Place] = []
         self._runs = Runs()
@@ -92,6 +98,8 @@ class CarvingTable:
         worths = [slices[mib == size].min() * c.WHOLE // most for size in sizes]
         self.worths.append(np.array(worths, np.int64))
         self.by_template.append(parts[0].template != NO_TEMPLATE)
+        self.sets.append(sets)
+        self.sizes_of_parts.append(np.searchsorted(np.array(sizes), mib))
         self._places += [
             Place(part.profile, part.start, part.size, part.template) for part in parts
         ]
@@ -135,11 +143,10 @@ class CarvingTable:
         return int(first + n)
 
 
-def fill_sets(sets: list[tuple[int, int]], worth: c.Ints, n_sets: int) -> c.Ints:
+def fill_sets(sets: Sets, worth: c.Ints, n_sets: int) -> c.Ints:
     """Compute [n_sets] by the bits in use: the most that the parts are worth which fit beside each other in the rest.
 
-    ``sets`` [P] are the bits that each part sets and those that it clashes with, ``worth`` [P] what it is worth. A part
-    may be taken once at its place. O(n_sets · P · parts that fit at once).
+    ``sets`` [P] are the bits of each part, ``worth`` [P] what it is worth. A part may be taken once at its place. O(n_sets · P · parts that fit at once).
     """
     most, before = np.zeros(n_sets, np.int64), np.full(n_sets, -1, np.int64)
     used = np.arange(n_sets)
@@ -153,7 +160,7 @@ def fill_sets(sets: list[tuple[int, int]], worth: c.Ints, n_sets: int) -> c.Ints
     return most
 
 
-def _make_sets(parts: Parts) -> list[tuple[int, int]]:
+def _make_sets(parts: Parts) -> Sets:
     """Make for each part the bits that it sets, and those that it clashes with: its slots, and all other templates.
 
     The code of a template has a bit that the code of any other one lacks, so a part clashes with each other template if

@@ -9,6 +9,9 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import NamedTuple
 
+import numpy as np
+from scipy.optimize import linprog
+
 Slots = frozenset[int]
 
 
@@ -90,3 +93,25 @@ def choose_place(
         return None
     least = min(cost for cost, *_ in found)
     return next((card, *rest) for cost, card, *rest in found if cost <= least + 1e-9)  # type: ignore[return-value]
+
+
+@cache
+def list_patterns(profiles: tuple[Profile, ...], used: Slots) -> frozenset[tuple[int, ...]]:
+    """Every number of instances of each MiB, ascending, that fit beside each other in what is left."""
+    sizes = sorted({one.mib for one in profiles})
+    found = {(0,) * len(sizes)}
+    for one in profiles:
+        for _, slots in list_places(one, used):
+            for rest in list_patterns(profiles, used | slots):
+                at = sizes.index(one.mib)
+                found.add((*rest[:at], rest[at] + 1, *rest[at + 1 :]))
+    return frozenset(found)
+
+
+def compute_fewest_cards(profiles: tuple[Profile, ...], counts: Sequence[float]) -> float:
+    """The fewest cards, in parts of cards as well, that hold so many instances of each MiB: the program, written out."""
+    patterns = sorted(list_patterns(profiles, frozenset()))
+    solved = linprog(
+        np.ones(len(patterns)), A_ub=-np.array(patterns).T, b_ub=-np.array(counts), method="highs"
+    )
+    return float(solved.fun)
