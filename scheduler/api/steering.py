@@ -105,6 +105,7 @@ class ResourceQuota(Object):
     """A ResourceQuota; its spec is read where devices are known."""
 
     spec: Any = None
+    status: Any = None
 
 
 class BalancePolicy(Object):

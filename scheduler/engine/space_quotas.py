@@ -8,7 +8,7 @@ cards are small enough are open to it, and what it holds is compared with the qu
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -34,6 +34,7 @@ from scheduler.waiting.entries import Where
 from scheduler.waiting.pending import Pending
 
 REASON = "NamespaceQuota"
+_NO_AMOUNTS: Mapping[Key, int] = {}
 
 
 class NamespaceQuotas:
@@ -133,15 +134,9 @@ class NamespaceQuotas:
     def _find_excess(
         self, entity: AnyEntity, measure: Callable[[PodRecord], Amounts]
     ) -> Excess | None:
-        """Find a limit that the pods of an entity would exceed together, one after another."""
-        sum_of = Counter(self._tally.get(entity.namespace, {}))
-        for pod in self._list_waiting(entity):
-            amounts = measure(pod)
-            asked = {key: amount + sum_of[key] for key, amount in amounts.items() if amount}
-            if (excess := self.ledger.find_excess(pod, asked)) is not None:
-                return excess
-            sum_of.update(amounts)
-        return None
+        """Find a limit that the pods of an entity would exceed together, beside those that are tried with it."""
+        beside = self._tally.get(entity.namespace, _NO_AMOUNTS)
+        return find_common_excess(self.ledger, self._list_waiting(entity), measure, beside)
 
     def _decide_alone(self, entity: AnyEntity, now: float, made: Outcome, *, explain: bool) -> None:
         """Decide for an entity that may not have room, by itself: for a group its minimum, and then pod by pod."""
@@ -269,3 +264,20 @@ def _join(made: Outcome, more: Outcome) -> None:
     made.plans += more.plans
     made.left += more.left
     made.notes += more.notes
+
+
+def find_common_excess(
+    ledger: SpaceQuotas,
+    pods: Iterable[PodRecord],
+    measure: Callable[[PodRecord], Amounts],
+    beside: Mapping[Key, int],
+) -> Excess | None:
+    """Find a limit that pods would exceed together, one after another, beside what others are going to take."""
+    sum_of = Counter(beside)
+    for pod in pods:
+        amounts = measure(pod)
+        asked = {key: amount + sum_of[key] for key, amount in amounts.items() if amount}
+        if (excess := ledger.find_excess(pod, asked)) is not None:
+            return excess
+        sum_of.update(amounts)
+    return None

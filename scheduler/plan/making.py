@@ -18,6 +18,7 @@ from scheduler.engine.questions.waiting import WaitOf
 from scheduler.errors import BadInput
 from scheduler.plan import rows
 from scheduler.plan.owners import Owners, read_owners
+from scheduler.plan.quotas import EXCEEDED, find_exceeded
 from scheduler.progress import Tell
 from scheduler.simulate import queues, stalling
 from scheduler.simulate.gathered import list_complaints, prepare_gathered
@@ -111,8 +112,12 @@ def make_plan(
     owners, limits = read_owners(inventory.pods), wish.find_limits(inventory)
     uid = "" if wish.only_for is None else _find_waiting(engine, wish.only_for)
     tell("trying moves")
+    exceeded = find_exceeded(inventory.space_quotas, engine)
+    refused = {
+        pod.metadata.uid: EXCEEDED for pod in inventory.pods if pod.metadata.namespace in exceeded
+    }
     terms = Terms(
-        kept={**limits.kept, **owners.kept},
+        kept={**limits.kept, **refused, **owners.kept},
         own=owners.own,
         now=now,
         run_seconds=wish.run_seconds,

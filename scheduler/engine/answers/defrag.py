@@ -6,6 +6,7 @@ from scheduler.defrag.contract import Plan
 from scheduler.defrag.planning import Planning
 from scheduler.engine.answers.inside import Inside
 from scheduler.engine.questions import defrag as ask
+from scheduler.engine.space_quotas import find_common_excess
 from scheduler.state.entities import AnyEntity, Entity
 from scheduler.state.pods import Life, PodRecord
 from scheduler.tenancy.kai.rules import find_over, find_preempt_seconds, make_taker
@@ -24,11 +25,23 @@ def plan_moves(inside: Inside, question: ask.PlanOfMoves) -> Plan:
         return 0.0 if queue is None else find_preempt_seconds(queue)
 
     def let_try(entity: AnyEntity) -> bool:
+        if _exceeds_quota(inside, entity):
+            return False
         taker = make_taker(inside.shares, entity) if len(inside.shares.tree) else None
         return taker is None or find_over(taker) is None
 
     cluster, cycle, terms = inside.cluster, inside.cycle, question.terms
     return Planning(cluster, cycle, waiting, terms, find_minimum, let_try).make_plan()
+
+
+def _exceeds_quota(inside: Inside, entity: AnyEntity) -> bool:
+    """Whether the pods of an entity that have no node would exceed a quota of their namespace."""
+    ledger = inside.spaces
+    known = (inside.cluster.pods[pod.uid] for pod in entity.members)
+    pods = [pod for pod in known if not pod.node]
+    # Where the size of its cards matters, a pod alone may get smaller ones.
+    measure = ledger.find_most if isinstance(entity, Entity) else ledger.find_least
+    return find_common_excess(ledger, pods, measure, {}) is not None
 
 
 def _list_waiting(inside: Inside) -> list[AnyEntity]:
