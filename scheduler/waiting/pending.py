@@ -59,6 +59,8 @@ class Pending:
         # By the uid of a pod: the uid of the entity of several pods that it is a member of.
         self._joined: dict[str, str] = {}
         self._popped: set[str] = set()
+        # By node: the pods whose turn before it did not come, as its device plugin fell silent.
+        self._behind: dict[str, list[str]] = {}
         # The entries of groups, by uid.
         self._groups: dict[str, Entry] = {}
 
@@ -204,11 +206,29 @@ class Pending:
         if entry is not None:
             self._parts.hold(entry, held, Came.FAILED)
 
-    def retry_pod(self, uid: str, now: float) -> None:
-        """Try a pod again after its backoff: its bind failed through no fault of the pod."""
+    def retry_pod(self, uid: str, now: float, behind: str = "") -> None:
+        """Try a pod again after its backoff: its bind failed through no fault of the pod.
+
+        A pod that has waited for its turn ``behind`` others before this node, which takes no pods any more, is tried at
+        once, and again when the node's turns begin: pods that came later do not overtake it. A group sits out its
+        backoff, as its room is kept for it.
+        """
         entry = self._take_back(uid, now)
-        if entry is not None:
-            self._parts.back_off(entry, now, Came.FAILED, in_full=True)
+        if entry is None:
+            return
+        if behind and self.is_alone(uid):
+            entry.attempts = max(0, entry.attempts - 1)
+            self._behind.setdefault(behind, []).append(uid)
+            self._parts.activate(entry, now, Came.FAILED)
+            return
+        self._parts.back_off(entry, now, Came.FAILED, in_full=True)
+
+    def begin_turns(self, node: str, now: float) -> None:
+        """Try the pods at once whose turn before a node did not come: its turns begin again."""
+        for uid in self._behind.pop(node, ()):
+            entry = self._entries.get(uid)
+            if entry is not None and self._is_put_off(entry):
+                self._parts.activate(entry, now, Came.CLUSTER_CHANGED)
 
     def is_alone(self, uid: str) -> bool:
         """Whether a pod waits by itself."""
@@ -319,11 +339,13 @@ class Pending:
     def retry_all(self, now: float) -> None:
         """Try all waiting pods at once: something that steers every pod changed, such as a policy."""
         for entry in self._entries.values():
-            if (
-                entry.where in {Where.UNSCHEDULABLE, Where.BACKOFF}
-                and entry.uid not in self._popped
-            ):
+            if self._is_put_off(entry):
                 self._parts.activate(entry, now, Came.STEERING_CHANGED)
+
+    def _is_put_off(self, entry: Entry) -> bool:
+        """Whether an entity was tried in vain, and is not to be tried now."""
+        is_put_off = entry.where in {Where.UNSCHEDULABLE, Where.BACKOFF}
+        return is_put_off and entry.uid not in self._popped
 
     def judge_again(self, uids: Iterable[str], now: float) -> None:
         """Ask the admissions again about entities that one of them holds: the awaited change has happened."""

@@ -123,7 +123,7 @@ def test_the_order_of_service_before_a_node_is_the_same_whoever_leads(
             name, priority = f"{rng.choice('xyz')}{n_created}", rng.choice((0, 0, 0, 10))
             pod = create(world, name, priority=priority)
             line.append((-priority, pod["metadata"]["creationTimestamp"], name))
-        # So long that none of them is in backoff: such a pod is not in the queue.
+        # So long that none of them is in backoff since the plugin fell silent, before it came: such a pod is not in the queue.
         world.run(_SETTLED_SECONDS)
         if step in {2, 3, 7}:
             DISTURBANCES[disturb](world)
@@ -136,6 +136,44 @@ def test_the_order_of_service_before_a_node_is_the_same_whoever_leads(
             break
     assert bound[: len(expected)] == expected, world.report([str(bound), str(expected)])
     assert served == expected[: len(served)]
+
+
+@pytest.mark.parametrize("n_silences", [1, 3])
+@pytest.mark.parametrize("seed", SEEDS[:2])
+def test_a_pod_whose_turn_did_not_come_is_not_overtaken_by_younger_ones(
+    make_world: Make, seed: int, n_silences: int
+) -> None:
+    """It is given back when the plugin falls silent; however often, it sits out no backoff when the plugin is back."""
+    world = make_world(seed, LINE)
+    bound = with_node(world)
+    led(world)
+    line = ["first", *(f"urgent-{n}" for n in range(1, n_silences)), "old", "young"]
+    create(world, line[0])
+    world.run(2.0)
+    for name in line[1:-1]:
+        create(world, name, priority=10 if name.startswith("urgent") else 0)
+    for n in range(n_silences):
+        _await_silence(world)
+        if n == n_silences - 1:
+            create(world, "young")
+        world.run(0.3)
+        assert serve(world) == line[n]
+        world.run(0.6)
+        assert bound == line[: n + 2], world.report([str(bound)])
+        assert lock_of(world).endswith(f",default,{line[n + 1]}")
+    assert serve(world) == "old"
+    world.run(3.0)
+    assert bound == line
+
+
+def _await_silence(world: World) -> None:
+    leader = world.leader()
+    assert leader is not None
+    for _ in range(300):
+        if leader.parts.engine._cluster.nodes.silent.any():
+            return
+        world.run(0.1)
+    raise AssertionError(world.report(["the plugin is not known to be silent"]))
 
 
 @pytest.mark.parametrize("seed", SEEDS)
