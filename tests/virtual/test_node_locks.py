@@ -1,5 +1,6 @@
 """Locks of nodes and the line before them: who is next, and what ends a lock, whoever dies meanwhile."""
 
+import dataclasses
 import random
 from collections.abc import Callable
 from typing import Any
@@ -194,6 +195,32 @@ def test_a_pod_that_is_not_served_keeps_its_lock_whoever_leads(make_world: Make,
     assert serve(world) == "first"
     world.run(5.0)
     assert bound == ["first", "second"]
+
+
+@pytest.mark.parametrize("is_ours", [True, False])
+@pytest.mark.parametrize("seed", SEEDS[:4])
+def test_the_lock_of_a_pod_that_went_while_nobody_led_is_removed_though_no_pod_comes(
+    make_world: Make, seed: int, *, is_ours: bool
+) -> None:
+    """On a node of another scheduler it is none of our business."""
+    world = make_world(
+        seed, dataclasses.replace(LINE, foreign_nodes="" if is_ours else "scheduler=hami")
+    )
+    with_node(world)
+    led(world)
+    create(world, "first")
+    world.run(5.0)
+    assert lock_of(world).endswith(",default,first")
+
+    def give_away(node: Json) -> None:
+        node["metadata"]["labels"] = {"scheduler": "hami"}
+
+    if not is_ours:
+        world.server.change("nodes", "", NODE, give_away)
+    kill_leader(world)
+    world.server.delete("pods", "default", "first")
+    world.run(40.0)
+    assert bool(lock_of(world)) != is_ours, world.report([lock_of(world)])
 
 
 @pytest.mark.parametrize("is_new_leader", [False, True])
