@@ -12,11 +12,11 @@ import numpy as np
 from scheduler.api import plugin_parts, wire
 from scheduler.api.admission.backends import ANY_SIZE, Backend
 from scheduler.api.plugin_parts import Part
+from scheduler.api.pods.tolerations import is_hard, tolerates
 from scheduler.api.selectors import NodeTerm, meets_requirement, read_node_terms
 from scheduler.engine.answers.inside import Inside
 from scheduler.engine.questions import nodes as ask
 from scheduler.measure.cards import list_run_rows
-from scheduler.plugins.rules import taints
 from scheduler.schema import columns as c
 from scheduler.state.nodes import NodeFacts, NodeTable
 
@@ -113,9 +113,9 @@ class _Reach:
         if any(facts.labels.get(key) != text for key, text in self._selector):
             return False
         if any(
-            taints.is_hard(one)
+            is_hard(one)
             and not (one[0].startswith(_STATES) or self._is_family(one[0]))
-            and not taints.tolerates(self._tolerations, one)
+            and not tolerates(self._tolerations, one)
             for one in facts.taints
         ):
             return False
