@@ -93,6 +93,7 @@ class Engine:
             Seniority(config.ageing_per_hour),
             config.kube_names,
         )
+        self._cluster.records.trusts_claims = config.trust_claims
         self._policies = PolicyBook(config)
         self._cycle = Cycle(self._cluster, self._policies, self._known, self._seed, config.groups)
         self._queues = Queues(config, self._cluster, self._cycle)
@@ -341,8 +342,7 @@ class Engine:
         if self._cluster.groups.find_group(uid) is None:
             self._pending.offer(pod, now)
         self._settle_groups(now)
-        behind = event.behind if self._nodes.is_closed(event.behind) else ""
-        self._pending.retry_pod(uid, now, behind)
+        self._pending.retry_pod(uid, now, self._nodes.name_closed(event.behind))
         return (notes.Retried(uid, event.message),)
 
     # Evictions.

@@ -86,10 +86,10 @@ class NodeEvents:
         if row >= 0:
             self._cluster.close_cards(node, closed=bool(self._cluster.nodes.silent[row]))
 
-    def is_closed(self, node: str) -> bool:
-        """Whether no pod gets devices of a node: its device plugin does not answer, or the node is gone."""
+    def name_closed(self, node: str) -> str:
+        """Return the name of a node of which no pod gets devices, as its device plugin is silent or it is gone; else nothing."""
         row = self._cluster.nodes.find_row(node)
-        return row < 0 or bool(self._cluster.nodes.silent[row])
+        return node if row < 0 or self._cluster.nodes.silent[row] else ""
 
     def note_silence(self, event: events.PluginSilent, now: float) -> Sequence[Note]:
         """Close the cards of a node whose device plugin does not answer, and open them again."""
