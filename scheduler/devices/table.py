@@ -186,10 +186,6 @@ class Devices:
         """Whether a resource requests devices of a family."""
         return resource in self._numbers
 
-    def has_family(self, resources: Iterable[str]) -> bool:
-        """Whether any of these resources requests devices of a family."""
-        return any(map(self.is_family, resources))
-
     def is_of_devices(self, resource: str) -> bool:
         """Whether a resource requests devices of a family, or a part of them that only their driver reads."""
         return resource in self._numbers or resource in self.inner_resources
