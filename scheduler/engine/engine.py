@@ -342,7 +342,7 @@ class Engine:
         if self._cluster.groups.find_group(uid) is None:
             self._pending.offer(pod, now)
         self._settle_groups(now)
-        self._pending.retry_pod(uid, now, self._nodes.name_closed(event.behind))
+        self._nodes.retry_pod(event, now)
         return (notes.Retried(uid, event.message),)
 
     # Evictions.

@@ -86,10 +86,14 @@ class NodeEvents:
         if row >= 0:
             self._cluster.close_cards(node, closed=bool(self._cluster.nodes.silent[row]))
 
-    def name_closed(self, node: str) -> str:
-        """Return the name of a node of which no pod gets devices, as its device plugin is silent or it is gone; else nothing."""
-        row = self._cluster.nodes.find_row(node)
-        return node if row < 0 or self._cluster.nodes.silent[row] else ""
+    def retry_pod(self, event: events.BindFailed, now: float) -> None:
+        """Let a pod wait again whose bind failed: without backoff if its turn did not come before a node that is closed or gone."""
+        node, nodes = event.behind, self._cluster.nodes
+        row = nodes.find_row(node)
+        is_gone = bool(node) and row < 0
+        is_silent = row >= 0 and bool(nodes.silent[row])
+        at_once = is_gone or (is_silent and self._pending.await_turns(event.uid, node))
+        self._pending.retry_pod(event.uid, now, at_once=at_once)
 
     def note_silence(self, event: events.PluginSilent, now: float) -> Sequence[Note]:
         """Close the cards of a node whose device plugin does not answer, and open them again."""

@@ -60,7 +60,7 @@ class Pending:
         self._joined: dict[str, str] = {}
         self._popped: set[str] = set()
         # By node: the pods whose turn before it did not come, as its device plugin fell silent.
-        self._behind: dict[str, list[str]] = {}
+        self._behind: dict[str, set[str]] = {}
         # The entries of groups, by uid.
         self._groups: dict[str, Entry] = {}
 
@@ -206,26 +206,30 @@ class Pending:
         if entry is not None:
             self._parts.hold(entry, held, Came.FAILED)
 
-    def retry_pod(self, uid: str, now: float, behind: str = "") -> None:
+    def retry_pod(self, uid: str, now: float, *, at_once: bool = False) -> None:
         """Try a pod again after its backoff: its bind failed through no fault of the pod.
 
-        A pod that has waited for its turn ``behind`` others before this node, which takes no pods any more, is tried at
-        once, and again when the node's turns begin: pods that came later do not overtake it. A group sits out its
-        backoff, as its room is kept for it.
+        ``at_once``: it was not even begun, so the pod need not sit out its backoff. A group does, as its room is kept for it.
         """
         entry = self._take_back(uid, now)
         if entry is None:
             return
-        if behind and self.is_alone(uid):
+        if at_once and self.is_alone(uid):
             entry.attempts = max(0, entry.attempts - 1)
-            self._behind.setdefault(behind, []).append(uid)
             self._parts.activate(entry, now, Came.FAILED)
             return
         self._parts.back_off(entry, now, Came.FAILED, in_full=True)
 
+    def await_turns(self, uid: str, node: str) -> bool:
+        """Note that the turn of a pod before a node did not come; return whether that is new since turns began there."""
+        behind = self._behind.setdefault(node, set())
+        is_new = uid not in behind
+        behind.add(uid)
+        return is_new
+
     def begin_turns(self, node: str, now: float) -> None:
         """Try the pods at once whose turn before a node did not come: its turns begin again."""
-        for uid in self._behind.pop(node, ()):
+        for uid in sorted(self._behind.pop(node, ())):
             entry = self._entries.get(uid)
             if entry is not None and self._is_put_off(entry):
                 self._parts.activate(entry, now, Came.CLUSTER_CHANGED)

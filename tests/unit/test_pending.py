@@ -60,7 +60,8 @@ def test_a_pod_whose_turn_did_not_come_is_tried_at_once_and_again_when_turns_beg
     one, refused = pod("one", created="2026-01-01"), pod("refused", created="2026-01-01")
     pending = waiting(one, refused)
     pending.pop(99, 0.0)
-    pending.retry_pod(one.uid, 0.1, "node")
+    assert pending.await_turns(one.uid, "node")
+    pending.retry_pod(one.uid, 0.1, at_once=True)
     pending.retry_pod(refused.uid, 0.1)
     assert popped(pending, 0.1) == ["one"]
     pending.park_pod(one.uid, 0.1, one.template)
@@ -73,6 +74,14 @@ def test_a_pod_whose_turn_did_not_come_is_tried_at_once_and_again_when_turns_beg
     assert popped(pending, 0.3) == ["one", "young"]
     pending.begin_turns("node", 0.4)
     assert popped(pending, 0.4) == []
+
+
+def test_a_turn_that_does_not_come_is_new_once_until_turns_begin() -> None:
+    """A pod that is given back again and again without a change is not tried again and again."""
+    pending = waiting(pod("one"))
+    assert [pending.await_turns("one", "node") for _ in range(3)] == [True, False, False]
+    pending.begin_turns("node", 0.0)
+    assert pending.await_turns("one", "node")
 
 
 @pytest.mark.parametrize(
