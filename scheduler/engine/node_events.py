@@ -99,7 +99,7 @@ class NodeEvents:
         """Close the cards of a node whose device plugin does not answer, and open them again."""
         self._cluster.close_cards(event.node, closed=event.silent)
         if not event.silent:
-            self._pending.begin_turns(event.node, now)
+            self._pending.begin_turns(event.node, self._cluster.nodes.find_row(event.node), now)
         if event.silent and self._cluster.find_facts(event.node) is not None:
             return (notes.PluginFellSilent(event.node, event.waits_for),)
         return _NOTHING

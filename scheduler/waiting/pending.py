@@ -36,6 +36,7 @@ class Pending:
         parked: the pods that wait for a change.
         came: how often an entity came to each part of the queue, by the reason.
         order: which entity comes first.
+        opened: the rows of nodes of which turns have begun again since all waiting pods were looked at.
     """
 
     def __init__(
@@ -51,7 +52,7 @@ class Pending:
 
         All ``admissions`` have to say yes before an entity is tried.
         """
-        self.order = order or PriorityAndAge()
+        self.order, self.opened = order or PriorityAndAge(), set[int]()
         self.parked = Parked(labels_of, self.order)
         self._parts = Parts(config, self.order, self.parked, admissions)
         self._entries, self.came = self._parts.entries, self._parts.came
@@ -227,8 +228,9 @@ class Pending:
         behind.add(uid)
         return is_new
 
-    def begin_turns(self, node: str, now: float) -> None:
-        """Try the pods at once whose turn before a node did not come: its turns begin again."""
+    def begin_turns(self, node: str, row: int, now: float) -> None:
+        """Try the pods at once whose turn before a node did not come: its turns begin again. ``row``: -1 if the node is gone."""
+        self.opened.update([row] if row >= 0 else ())
         for uid in sorted(self._behind.pop(node, ())):
             entry = self._entries.get(uid)
             if entry is not None and self._is_put_off(entry):
@@ -248,15 +250,18 @@ class Pending:
         now: float,
         is_held: Callable[[AnyEntity], bool] = lambda _: False,
         first: str = "",
+        *,
+        at_once: bool = False,
     ) -> None:
         """Try the pods of a kind again after their backoff: a change could help them, except those ``is_held`` names.
 
-        The entity with the uid ``first`` has no backoff: others must leave room for it meanwhile.
+        The entity with the uid ``first`` has no backoff: others must leave room for it meanwhile. Nobody has one where a node's
+        turns begin again (``at_once``): the pods that have waited for this come in their order.
         """
         for entry in self.parked.list_entries(kind):
             if is_held(entry.entity):
                 continue
-            if entry.uid == first:
+            if at_once or entry.uid == first:
                 self._parts.activate(entry, now, Came.CLUSTER_CHANGED)
                 continue
             self._parts.back_off(entry, now, Came.CLUSTER_CHANGED, in_full=False)

@@ -68,11 +68,11 @@ def test_a_pod_whose_turn_did_not_come_is_tried_at_once_and_again_when_turns_beg
     pending.offer(pod("young", created="2026-01-02"), 0.1)
     # A change that helps its kind leaves it in its backoff, while another pod is active.
     pending.help_kind(one.template, 0.2)
-    pending.begin_turns("other", 0.3)
+    pending.begin_turns("other", 0, 0.3)
     assert pending.find_entry(one.uid).where == Where.BACKOFF  # type: ignore[union-attr]
-    pending.begin_turns("node", 0.3)
+    pending.begin_turns("node", 1, 0.3)
     assert popped(pending, 0.3) == ["one", "young"]
-    pending.begin_turns("node", 0.4)
+    pending.begin_turns("node", 1, 0.4)
     assert popped(pending, 0.4) == []
 
 
@@ -80,7 +80,7 @@ def test_a_turn_that_does_not_come_is_new_once_until_turns_begin() -> None:
     """A pod that is given back again and again without a change is not tried again and again."""
     pending = waiting(pod("one"))
     assert [pending.await_turns("one", "node") for _ in range(3)] == [True, False, False]
-    pending.begin_turns("node", 0.0)
+    pending.begin_turns("node", 1, 0.0)
     assert pending.await_turns("one", "node")
 
 
