@@ -98,6 +98,12 @@ class Place(NamedTuple):
     size: int
     template: int = NO_TEMPLATE
 
+    def is_at(self, place: Place) -> bool:
+        """Whether a part is at a place that somebody names; of a place with a template the profile need not be known."""
+        if place.template != NO_TEMPLATE and not place.profile:
+            return self._replace(profile="") == place
+        return self == place
+
 
 class Identity(NamedTuple):
     """Under which names the driver of the hardware knows a part that was cut out of a card."""

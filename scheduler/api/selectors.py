@@ -321,10 +321,12 @@ def meets_requirement(one: Requirement, labels: Labels) -> bool:
     """Whether a set of labels meets a requirement; for the operators of a NodeSelectorTerm."""
     if one.operator not in {"Gt", "Lt"}:
         return one.holds(labels)
-    value, bound = (
-        parse_integer(labels.get(one.key, "-")),
-        parse_integer(one.values[0]),
-    )
-    if value is None or bound is None:
+    return one.key in labels and is_beyond(one.operator, labels[one.key], one.values[0])
+
+
+def is_beyond(operator: str, text: str, bound: str) -> bool:
+    """Whether a text is a whole number that is greater (Gt) or less (Lt) than another."""
+    found, limit = parse_integer(text), parse_integer(bound)
+    if found is None or limit is None:
         return False
-    return value > bound if one.operator == "Gt" else value < bound
+    return found > limit if operator == "Gt" else found < limit

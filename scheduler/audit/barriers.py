@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from scheduler.api.pods.tolerations import is_hard, tolerates
 from scheduler.engine.engine import Engine
 from scheduler.engine.questions.auditing import WrongLabels
 from scheduler.engine.questions.nodes import KnownNode
 from scheduler.measure.figures import Figures
 from scheduler.measure.typical import Typical
-from scheduler.plugins.rules import taints
 from scheduler.state.demand import DemandShape
 from scheduler.state.nodes import NodeFacts, TaintKey
 
@@ -41,9 +41,7 @@ def list_shut(engine: Engine, typical: Typical, names: Sequence[str]) -> frozens
 def _is_open(engine: Engine, name: str, shapes: Sequence[DemandShape]) -> bool:
     hard = list_hard_taints(engine, name)
     tolerant = [
-        shape
-        for shape in shapes
-        if all(taints.tolerates(shape.tolerations, taint) for taint in hard)
+        shape for shape in shapes if all(tolerates(shape.tolerations, taint) for taint in hard)
     ]
     if any(not (shape.selector or shape.required) for shape in tolerant):
         return True
@@ -53,7 +51,7 @@ def _is_open(engine: Engine, name: str, shapes: Sequence[DemandShape]) -> bool:
 def list_hard_taints(engine: Engine, name: str) -> list[TaintKey]:
     """List the taints of a node that keep off pods without a toleration."""
     facts = engine.ask(KnownNode(name))
-    return [] if facts is None else [taint for taint in facts.taints if taints.is_hard(taint)]
+    return [] if facts is None else [taint for taint in facts.taints if is_hard(taint)]
 
 
 def _say_barrier(engine: Engine, shapes: Sequence[DemandShape], facts: NodeFacts) -> str:
@@ -78,9 +76,7 @@ def _say_barrier(engine: Engine, shapes: Sequence[DemandShape], facts: NodeFacts
 
 def _is_barrier(taint: TaintKey, shapes: Sequence[DemandShape]) -> bool:
     """Whether a taint keeps off the pods of all these shapes."""
-    return taints.is_hard(taint) and not any(
-        taints.tolerates(shape.tolerations, taint) for shape in shapes
-    )
+    return is_hard(taint) and not any(tolerates(shape.tolerations, taint) for shape in shapes)
 
 
 def name_taint(taint: TaintKey) -> str:

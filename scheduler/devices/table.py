@@ -61,7 +61,6 @@ class Devices:
         inner_families: the same by the family's number.
         foreign: selects the nodes whose devices another scheduler allocates, by their labels and taints.
         marks: patterns of further resources by which nodes offer devices that no family counts; ``*`` for any end.
-        trusts_claims: what a pod on a node holds is what its claim says, even if that is more than the pod requests.
         earlier: the drivers that were in use earlier, the latest first.
         earlier_names: the resources by which pods requested the devices of their drivers of cards.
         is_configured: whether the drivers are as HAMi's configuration says, and not only as its chart does.
@@ -72,11 +71,9 @@ class Devices:
         drivers: Iterable[AnyDriver],
         marks: tuple[str, ...] = (),
         foreign: Selector = NOTHING,
-        *,
-        trusts_claims: bool = False,
     ) -> None:
         self.drivers: tuple[AnyDriver, ...] = ()
-        self.marks, self.foreign, self.trusts_claims = marks, foreign, trusts_claims
+        self.marks, self.foreign = marks, foreign
         self.families: list[str] = []
         self._earlier: tuple[tuple[Hashable, tuple[AnyDriver, ...]], ...] = ()
         self._key: Hashable = None
@@ -198,10 +195,6 @@ class Devices:
     def is_family(self, resource: str) -> bool:
         """Whether a resource requests devices of a family."""
         return resource in self._numbers
-
-    def has_family(self, resources: Iterable[str]) -> bool:
-        """Whether any of these resources requests devices of a family."""
-        return any(map(self.is_family, resources))
 
     def is_of_devices(self, resource: str) -> bool:
         """Whether a resource requests devices of a family, or a part of them that only their driver reads."""
@@ -350,21 +343,14 @@ def make_devices(
     label: str = names.HAMI_NODE_LABEL,
     marks: tuple[str, ...] = (),
     foreign: Selector = NOTHING,
-    *,
-    trusts_claims: bool = False,
 ) -> Devices:
     """Make the table of one cluster."""
-    return Devices(make_drivers(label), marks, foreign, trusts_claims=trusts_claims)
+    return Devices(make_drivers(label), marks, foreign)
 
 
 def read_devices(config: Config) -> Devices:
     """Make the table that the configuration describes, before HAMi's own is known."""
-    return make_devices(
-        config.hami_node_label,
-        config.gpu_resources,
-        find_foreign(config),
-        trusts_claims=config.trust_claims,
-    )
+    return make_devices(config.hami_node_label, config.gpu_resources, find_foreign(config))
 
 
 def find_foreign(config: Config) -> Selector:

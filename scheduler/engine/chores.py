@@ -155,6 +155,7 @@ class Chores:
         self._watch.follows_pods = self._hooks.follows_pods
         if not self._hooks:
             self._looks.clear()
+            self._pending.opened.clear()
             self._promised.end()
             self._taking.end()
             self._unlike.end()
@@ -262,6 +263,8 @@ class Chores:
                     continue
             self._look_at(kind, changed, now)
             yield
+        if not self._watch.has_news:
+            self._pending.opened.clear()
 
     def _look_at(self, kind: Hashable, changed: Changed, now: float) -> None:
         """Find out whether a change helps one pod of a kind, and so all pods of the kind."""
@@ -273,7 +276,11 @@ class Chores:
             room = self._cluster.later.room
             first = "" if room is None else room.entity
             is_held = partial(self._waking.is_hopeless, changed=changed)
-            self._pending.help_kind(kind, now, is_held=is_held, first=first)
+            opened = self._pending.opened
+            at_once = bool(opened) and not opened.isdisjoint(
+                () if changed.rows is None else changed.rows.tolist()
+            )
+            self._pending.help_kind(kind, now, is_held, first, at_once=at_once)
         else:
             self._barring.keep_off(kind, pod, found)
 

@@ -93,15 +93,15 @@ class Engine:
             Seniority(config.ageing_per_hour),
             config.kube_names,
         )
+        self._cluster.records.trusts_claims = config.trust_claims
         self._policies = PolicyBook(config)
         self._cycle = Cycle(self._cluster, self._policies, self._known, self._seed, config.groups)
         self._queues = Queues(config, self._cluster, self._cycle)
-        probation = config.card_probation_seconds
-        self._nodes = NodeEvents(self._cluster, self._queues.note_node, probation)
         admissions = self._queues.list_admissions()
         self._pending, queued = kai_queues.make_pending(
             config, self._cluster, self._policies, admissions, is_shared=self._is_shared
         )
+        self._nodes = NodeEvents(config, self._cluster, self._pending, self._queues.note_node)
         self._kai = KaiQueues(config, self._cycle, self._pending, queued, self._pace.help)
         self._spaces = NamespaceQuotas(self._cluster, self._cycle, self._pending, self._kai)
         self._keepers = {
@@ -342,7 +342,7 @@ class Engine:
         if self._cluster.groups.find_group(uid) is None:
             self._pending.offer(pod, now)
         self._settle_groups(now)
-        self._pending.retry_pod(uid, now)
+        self._nodes.retry_pod(event, now)
         return (notes.Retried(uid, event.message),)
 
     # Evictions.

@@ -7,7 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from scheduler.api import wire
 from scheduler.api.door import events, notes
 from scheduler.api.door.notes import Note
+from scheduler.config import Config
 from scheduler.state.cluster import Cluster
+from scheduler.waiting.pending import Pending
 
 _NOTHING: tuple[Note, ...] = ()
 
@@ -16,17 +18,22 @@ class NodeEvents:
     """Applies events about nodes."""
 
     def __init__(
-        self, cluster: Cluster, note: Callable[[str], None], probation_seconds: float
+        self,
+        config: Config,
+        cluster: Cluster,
+        pending: Pending,
+        note: Callable[[str], None],
     ) -> None:
         """Make the keeper of nodes.
 
         Args:
+            config: says for how long no new pod gets a card that was ill.
             cluster: the cluster.
+            pending: the pods that wait.
             note: hears the name of each node that has come, has other taints or is gone.
-            probation_seconds: for so long no new pod gets a card that was ill.
         """
-        self._cluster, self._note = cluster, note
-        self._probation_seconds = probation_seconds
+        self._cluster, self._pending, self._note = cluster, pending, note
+        self._probation_seconds = config.card_probation_seconds
 
     def see_node(self, node: wire.Node, now: float) -> Sequence[Note]:
         """Take over a node as it is."""
@@ -79,9 +86,20 @@ class NodeEvents:
         if row >= 0:
             self._cluster.close_cards(node, closed=bool(self._cluster.nodes.silent[row]))
 
-    def note_silence(self, event: events.PluginSilent, _: float) -> Sequence[Note]:
+    def retry_pod(self, event: events.BindFailed, now: float) -> None:
+        """Let a pod wait again whose bind failed: without backoff if its turn did not come before a node that is closed or gone."""
+        node, nodes = event.behind, self._cluster.nodes
+        row = nodes.find_row(node)
+        is_gone = bool(node) and row < 0
+        is_silent = row >= 0 and bool(nodes.silent[row])
+        at_once = is_gone or (is_silent and self._pending.await_turns(event.uid, node))
+        self._pending.retry_pod(event.uid, now, at_once=at_once)
+
+    def note_silence(self, event: events.PluginSilent, now: float) -> Sequence[Note]:
         """Close the cards of a node whose device plugin does not answer, and open them again."""
         self._cluster.close_cards(event.node, closed=event.silent)
+        if not event.silent:
+            self._pending.begin_turns(event.node, self._cluster.nodes.find_row(event.node), now)
         if event.silent and self._cluster.find_facts(event.node) is not None:
             return (notes.PluginFellSilent(event.node, event.waits_for),)
         return _NOTHING

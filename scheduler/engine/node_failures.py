@@ -16,6 +16,7 @@ from collections.abc import Collection, Mapping
 from scheduler.api import names
 from scheduler.api.door.decisions import Outcome
 from scheduler.api.door.workload_decisions import DomainsGiven, EvictWorkload, SetDomains
+from scheduler.api.pods.tolerations import is_hard, tolerates
 from scheduler.api.queues.words import NODE_FAILURES
 from scheduler.api.queues.workloads import WorkloadDefinition
 from scheduler.engine.allowance import Allowance
@@ -26,7 +27,6 @@ from scheduler.engine.workload_places import WorkloadPlaces
 from scheduler.engine.workload_pods import WorkloadPods
 from scheduler.state.cluster import Cluster
 from scheduler.state.nodes import TaintKey
-from scheduler.tenancy.flavors import REFUSING, tolerates
 from scheduler.tenancy.tenants import Tenants
 from scheduler.tenancy.works import Where as Stage
 from scheduler.tenancy.works import Work
@@ -147,7 +147,7 @@ class NodeFailures:
     def _is_troubled(self, node: str) -> bool:
         """Whether a node is gone, or has a taint that keeps some pods away."""
         facts = self._cluster.find_facts(node)
-        return facts is None or any(effect in REFUSING for _, _, effect in facts.taints)
+        return facts is None or any(map(is_hard, facts.taints))
 
     def work(self, allowance: Allowance, outcome: Outcome) -> None:
         """Find places for lost pods, and evict the workloads for whose pods there are none, as far as the allowance goes."""
@@ -235,11 +235,11 @@ class NodeFailures:
         book = self._tenants.book.flavors
         added = [one for name in flavors if name in book for one in book[name].tolerations]
         return all(
-            tolerates([*pod_set.shape.tolerations, *added], key, value, effect)
+            tolerates([*pod_set.shape.tolerations, *added], taint)
             for pod_set in work.sets
             if pod_set.name in sets
-            for key, value, effect in taints
-            if effect in REFUSING
+            for taint in taints
+            if is_hard(taint)
         )
 
     def _runs_on(self, work: Work, failed: Collection[str]) -> bool:

@@ -26,6 +26,7 @@ from scheduler.engine.questions.pods import (
 )
 from scheduler.kube import slices
 from scheduler.kube.bind.binder import Binder
+from scheduler.kube.bind.left_locks import LeftLocks
 from scheduler.kube.device_maps import DeviceMapHands
 from scheduler.kube.evict.evictor import Evictor
 from scheduler.kube.foreign import ForeignWrites
@@ -52,6 +53,7 @@ class Hands(NamedTuple):
 
     binder: Binder
     evictor: Evictor
+    left_locks: LeftLocks
     queues: QueueHands | None = None
     jobs: JobHands | None = None
     kai: KaiHands | None = None
@@ -93,6 +95,7 @@ class Loop:
         (
             self._binder,
             self._evictor,
+            self._left_locks,
             self._queues,
             self._jobs,
             self._kai,
@@ -211,6 +214,7 @@ class Loop:
             self._kai.hear(event, noted)
         if self._device_maps is not None:
             self._device_maps.hear(noted)
+        self._left_locks.hear(event)
         if self._foreign is not None:
             self._foreign.hear(event)
         if self._offers is not None:

@@ -21,7 +21,8 @@ from scheduler.errors import ApiError
 from scheduler.kube import answers, client
 from scheduler.kube.client import ApiClient
 
-_AGAIN_SECONDS = 30.0
+# What was not written is tried again after so long; the time doubles as long as nothing is written at all.
+_AGAIN_SECONDS, _AGAIN_SECONDS_MAX = 30.0, 300.0
 # So often a figure is written again that somebody else has replaced; what was seen before the last write counts as well.
 _REPLACED_MAX = 5
 _log = structlog.get_logger("evenkeel.offers")
@@ -42,6 +43,7 @@ class PartOffers:
         self._changed: dict[str, None] = {}
         # By node and resource: what was written, and how often that was found replaced.
         self._written: dict[str, dict[str, tuple[int, int]]] = {}
+        self._n_written = 0
         self._wake = asyncio.Event()
 
     def hear(self, event: Event) -> None:
@@ -64,27 +66,34 @@ class PartOffers:
 
     async def run(self) -> None:
         """Write what has changed, until cancelled."""
+        wait = 0.0
         while True:
             await self._wake.wait()
             self._wake.clear()
-            failed = []
+            failed: dict[str, ApiError] = {}
+            n_written = self._n_written
             while self._changed:
                 node = next(iter(self._changed))
                 del self._changed[node]
-                if not await self._write_offer(node):
-                    failed.append(node)
+                if (error := await self._write_offer(node)) is not None:
+                    failed[node] = error
                 # Most nodes have what they should have, and nothing is waited for.
                 await asyncio.sleep(0)
             if failed:
-                await asyncio.sleep(_AGAIN_SECONDS)
+                _log_failures(failed)
+                is_in_vain = self._n_written == n_written
+                wait = min(2 * wait, _AGAIN_SECONDS_MAX) if is_in_vain and wait else _AGAIN_SECONDS
+                await asyncio.sleep(wait)
                 for node in failed:
                     self._note_changed(node)
+            else:
+                wait = 0.0
 
-    async def _write_offer(self, node: str) -> bool:
-        """Write what a node offers if it is not there; return False if the API server did not take it."""
+    async def _write_offer(self, node: str) -> ApiError | None:
+        """Write what a node offers if it is not there; return the error if the API server did not take it."""
         wanted = self._find_missing(node) if self._is_leading() else {}
         if not wanted:
-            return True
+            return None
         texts = {resource: str(amount) for resource, amount in wanted.items()}
         # The kubelet derives the second from the first when it next looks.
         body = {"status": {"capacity": texts, "allocatable": texts}}
@@ -93,11 +102,9 @@ class PartOffers:
             await self._api.send("PATCH", path, body, content_type=client.MERGE_PATCH)
         except ApiError as error:
             self._written.pop(node, None)
-            if answers.is_not_found(error):
-                return True
-            _log.warning("what the cards of a node offer was not written", node=node, error=str(error))  # fmt: skip
-            return False
-        return True
+            return None if answers.is_not_found(error) else error
+        self._n_written += 1
+        return None
 
     def _find_missing(self, node: str) -> Mapping[str, int]:
         """Find what is to be written on a node."""
@@ -123,3 +130,12 @@ class PartOffers:
         if n == _REPLACED_MAX:
             _log.warning("somebody else writes what the cards of a node offer; it is left as it is", node=node, resource=resource, there=there, wanted=amount)  # fmt: skip
         return n < _REPLACED_MAX
+
+
+def _log_failures(failed: Mapping[str, ApiError]) -> None:
+    """Log one line for each cause, not one for each node."""
+    causes: dict[tuple[int, str], list[str]] = {}
+    for node, error in failed.items():
+        causes.setdefault((error.status, error.reason), []).append(node)
+    for some in causes.values():
+        _log.warning("what the cards of nodes offer was not written", nodes=len(some), first=some[0], error=str(failed[some[0]]))  # fmt: skip

@@ -18,6 +18,7 @@ from scheduler.kube import rights, wall_clock
 from scheduler.kube.bind.binder import Binder, BindWriters, Permit
 from scheduler.kube.bind.binding import Binding
 from scheduler.kube.bind.fence import Fence
+from scheduler.kube.bind.left_locks import LeftLocks
 from scheduler.kube.bind.node_lock import NodeLock
 from scheduler.kube.bind.unserved import UnservedPods
 from scheduler.kube.bind.volumes import VolumeClaims
@@ -122,6 +123,7 @@ class Parts:
             api, schedulers=config.scheduler_names, timeout_seconds=config.lock_timeout_seconds
         )
         self.binder = self._make_binder(fence, node_lock)
+        self.left_locks = LeftLocks(api, self.engine, self.is_deciding)
         self.foreign = self._make_foreign(node_lock) if find_foreign(config) != NOTHING else None
         self.offers = (
             PartOffers(api, self.engine, self.is_deciding) if config.publish_parts else None
@@ -150,6 +152,7 @@ class Parts:
             Hands(
                 self.binder,
                 self.evictor,
+                self.left_locks,
                 self.queues,
                 self.jobs,
                 self.kai,
@@ -326,6 +329,7 @@ class Parts:
         """Do what comes before the first decision of a term."""
         self.loop.mistakes.report_all()
         self.device_maps.report_all()
+        self.left_locks.begin_term()
         if self.foreign is not None:
             self.foreign.begin_term()
         if self.offers is not None:

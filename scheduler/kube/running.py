@@ -77,6 +77,7 @@ class RunningParts:
             parts.rare.follow_late(parts.api),
             parts.binder.run(),
             parts.evictor.run(),
+            parts.left_locks.run(),
             parts.leading.run(),
             verify_forever(parts.engine, parts.streams, parts.rare, parts.api),
             parts.policy_status.run(parts.loop.count_governed),

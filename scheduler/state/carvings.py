@@ -134,7 +134,7 @@ class CarvingTable:
         if place is None or not carving:
             return c.NO_PART
         first, n, _ = self.carvings.run[:, carving].tolist()
-        there = (part for part in range(first, first + n) if _is_at(self._places[part], place))
+        there = (part for part in range(first, first + n) if self._places[part].is_at(place))
         return next(there, c.NO_PART)
 
     def find_all(self, carving: int) -> int:
@@ -178,13 +178,6 @@ def _make_sets(parts: Parts) -> Sets:
         slots, code = ((1 << part.size) - 1) << part.start, codes.get(part.template, 0)
         sets.append((slots | code, slots | every & ~code))
     return sets
-
-
-def _is_at(there: Place, place: Place) -> bool:
-    """Whether a part is at a place; of a place with a template the profile need not be known."""
-    if place.template != NO_TEMPLATE and not place.profile:
-        return there._replace(profile="") == place
-    return there == place
 
 
 def _add_row(table: c.Ints, row: c.Ints) -> c.Ints:

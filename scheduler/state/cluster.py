@@ -219,9 +219,7 @@ class Cluster:
 
     def _look_again(self, had_signed: tuple[bool, ...], moved: Iterable[str]) -> None:
         """Read misjudged nodes anew if the first node with a plugin's marks or with some devices came, or the last one went."""
-        if self.registers.signed == had_signed and not self.registers.devices.has_family(moved):
-            return
-        for row in self.registers.list_misjudged():
+        for row in self.registers.list_misjudged(had_signed, moved):
             self._register(row)
             self.registers.sum_up(row)
             self._note_changed(row)

@@ -22,7 +22,8 @@ import msgspec
 from scheduler.api import limits, names
 from scheduler.api.door.events import DemandRecalled
 from scheduler.api.pods import gpus
-from scheduler.api.pods.templates import PodTemplate, TolerationKey
+from scheduler.api.pods.templates import PodTemplate
+from scheduler.api.pods.tolerations import TolerationKey
 from scheduler.api.selectors import NodeTerm
 from scheduler.devices.table import DEFAULT_DEVICES, Devices
 from scheduler.state.structures.tally import Tally

@@ -37,7 +37,11 @@ class _Said(NamedTuple):
 
 
 class Records:
-    """Makes records, numbers pods as they arrive, and interns templates, which go with their last pod."""
+    """Makes records, numbers pods as they arrive, and interns templates, which go with their last pod.
+
+    Attributes:
+        trusts_claims: what a pod on a node holds is what its claim says, even if that is more than the pod requests.
+    """
 
     def __init__(
         self,
@@ -50,6 +54,7 @@ class Records:
 
         The drivers of ``nodes`` read what pods hold of cards.
         """
+        self.trusts_claims = False
         self._group_kinds = group_kinds
         self._devices = nodes.devices
         # Records share these texts: the text of each pod would be one more object.
@@ -81,7 +86,7 @@ class Records:
         if node and template.most and meta.annotations:
             said, mistake = self._read_claim(pod, template)
             problem = mistake or problem
-            if self._devices.trusts_claims and any(one.is_whole for one in said):
+            if self.trusts_claims and any(one.is_whole for one in said):
                 template = self._raise_asks(template, said)
             claim = _limit_claims(said, template, initialized=initialized) if said else ()
         run_seconds = checkpoint_seconds = None

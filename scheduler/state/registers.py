@@ -40,6 +40,8 @@ class Registers:
         self._cards_on: dict[int, dict[str, int]] = {}
         # By node row: the cards that left while pods held them.
         self._gone_from: dict[int, told_cards.Gone] = {}
+        # By node row: the families of which the node may have devices, as it was planned last.
+        self._possible: dict[int, list[int]] = {}
         self._work: c.Ints = np.zeros((1, kernel.N_WORK), np.int64)
 
     @property
@@ -79,7 +81,8 @@ class Registers:
         """Plan which driver allocates the devices of each family on a node."""
         facts, nodes = self._nodes.facts[row], self._nodes
         plans = []
-        for family in self._list_possible(row, facts):
+        possible = self._possible[row] = self._list_possible(row, facts)
+        for family in possible:
             resource = self.devices.families[family]
             resource_row = nodes.resources.find(resource)
             offered = int(nodes.columns.allocatable[resource_row, row]) if resource_row >= 0 else 0
@@ -119,9 +122,28 @@ class Registers:
         first, n = int(columns.first_pool[row]), int(columns.n_pools[row])
         return self._plan_pools(row) != self.pools.list_plans(first, n)
 
-    def list_misjudged(self) -> list[int]:
-        """List the rows of misjudged nodes."""
-        return [row for row in self._nodes.rows.values() if self.is_misjudged(row)]
+    def list_misjudged(self, had_signed: tuple[bool, ...], moved: Iterable[str]) -> list[int]:
+        """List the rows of misjudged nodes, among those that may have devices of families which are allocated otherwise now.
+
+        ``had_signed`` is ``signed`` as it was before, ``moved`` are resources that a first node offers, or no node any more.
+        """
+        concerned, possible = self._find_concerned(had_signed, moved), self._possible
+        return [
+            row
+            for row in (self._nodes.rows.values() if concerned else ())
+            if not concerned.isdisjoint(possible.get(row, concerned)) and self.is_misjudged(row)
+        ]
+
+    def _find_concerned(self, had_signed: tuple[bool, ...], moved: Iterable[str]) -> set[int]:
+        devices = self.devices
+        concerned = {family for one in moved if (family := devices.find_family(one)) >= 0}
+        numbers = zip(devices.cards, had_signed, self.signed, strict=True)
+        changed = {number for number, before, after in numbers if before != after}
+        for family, resource in enumerate(devices.families if changed else ()):
+            drivers = (*devices.list_drivers(family), devices.find_earlier(resource))
+            if not changed.isdisjoint(drivers):
+                concerned.add(family)
+        return concerned
 
     def write(self, row: int, pods: Collection[PodRecord]) -> None:
         """Write the pools of a node; ``pods`` are its pods, and are not charged meanwhile."""

@@ -1,19 +1,18 @@
 """Which flavors a pod set could get: by the taints and labels of their nodes, and by their topology.
 
 Source: Kueue (2026-08), ``flavorassigner.checkFlavorForPodSets``, ``flavorSelector`` and
-``checkPodSetAndFlavorMatchForTAS``; component-helpers ``ToleratesTaint``.
+``checkPodSetAndFlavorMatchForTAS``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from scheduler.api.pods.templates import TolerationKey
+from scheduler.api.pods.tolerations import is_hard, tolerates
 from scheduler.api.queues.definitions import Flavor
 from scheduler.api.queues.workloads import PodShape
-from scheduler.api.selectors import Requirement, parse_integer
+from scheduler.api.selectors import meets_requirement
 
-REFUSING = ("NoSchedule", "NoExecute")
 # The fields of a topology request that name a level.
 _LEVELS = ("required", "preferred", "podSetSliceRequiredTopology")
 
@@ -98,8 +97,9 @@ class FlavorBook:
         if why := self._judge_topology(flavor, shape, resources, is_implied=is_implied):
             return why
         tolerations = (*shape.tolerations, *flavor.tolerations)
-        for key, value, effect in flavor.taints:
-            if effect in REFUSING and not tolerates(tolerations, key, value, effect):
+        for taint in flavor.taints:
+            key, value, effect = taint
+            if is_hard(taint) and not tolerates(tolerations, taint):
                 return f"untolerated taint {{{key} {value} {effect} <nil>}} in flavor {name}"
         if not _matches_nodes(flavor.labels, shape):
             return f"flavor {name} doesn't match node affinity"
@@ -123,24 +123,6 @@ class FlavorBook:
         return f'Flavor "{flavor.name}" does not contain the requested level' if lacks else ""
 
 
-def tolerates(tolerations: Collection[TolerationKey], key: str, value: str, effect: str) -> bool:
-    """Whether one of some tolerations tolerates a taint."""
-    for wanted, operator, said, where in tolerations:
-        if where and where != effect:
-            continue
-        if wanted and wanted != key:
-            continue
-        if operator == "Exists" or (operator == "Equal" and wanted and said == value):
-            return True
-        if operator == "Equal" and not wanted and said == value:
-            return True
-        if operator in {"Lt", "Gt"} and wanted:
-            bound, found = parse_integer(said), parse_integer(value)
-            if bound is not None and found is not None:
-                return found < bound if operator == "Lt" else found > bound
-    return False
-
-
 def _matches_nodes(labels: Mapping[str, str], shape: PodShape) -> bool:
     """Whether nodes with these labels suit a pod set; what it says of other labels does not count."""
     if any(key in labels and labels[key] != value for key, value in shape.selector):
@@ -149,15 +131,6 @@ def _matches_nodes(labels: Mapping[str, str], shape: PodShape) -> bool:
         return True
     for term in shape.required:
         # A term that says nothing of these labels suits all nodes.
-        if all(_holds(one, labels) for one in term if one.key in labels):
+        if all(meets_requirement(one, labels) for one in term if one.key in labels):
             return True
     return False
-
-
-def _holds(one: Requirement, labels: Mapping[str, str]) -> bool:
-    if one.operator not in {"Gt", "Lt"}:
-        return one.holds(labels)
-    found, bound = parse_integer(labels[one.key]), parse_integer(str(one.values[0]))
-    if found is None or bound is None:
-        return False
-    return found > bound if one.operator == "Gt" else found < bound

@@ -36,6 +36,7 @@ class Pending:
         parked: the pods that wait for a change.
         came: how often an entity came to each part of the queue, by the reason.
         order: which entity comes first.
+        opened: the rows of nodes of which turns have begun again since all waiting pods were looked at.
     """
 
     def __init__(
@@ -51,7 +52,7 @@ class Pending:
 
         All ``admissions`` have to say yes before an entity is tried.
         """
-        self.order = order or PriorityAndAge()
+        self.order, self.opened = order or PriorityAndAge(), set[int]()
         self.parked = Parked(labels_of, self.order)
         self._parts = Parts(config, self.order, self.parked, admissions)
         self._entries, self.came = self._parts.entries, self._parts.came
@@ -59,6 +60,8 @@ class Pending:
         # By the uid of a pod: the uid of the entity of several pods that it is a member of.
         self._joined: dict[str, str] = {}
         self._popped: set[str] = set()
+        # By node: the pods whose turn before it did not come, as its device plugin fell silent.
+        self._behind: dict[str, set[str]] = {}
         # The entries of groups, by uid.
         self._groups: dict[str, Entry] = {}
 
@@ -204,11 +207,34 @@ class Pending:
         if entry is not None:
             self._parts.hold(entry, held, Came.FAILED)
 
-    def retry_pod(self, uid: str, now: float) -> None:
-        """Try a pod again after its backoff: its bind failed through no fault of the pod."""
+    def retry_pod(self, uid: str, now: float, *, at_once: bool = False) -> None:
+        """Try a pod again after its backoff: its bind failed through no fault of the pod.
+
+        ``at_once``: it was not even begun, so the pod need not sit out its backoff. A group does, as its room is kept for it.
+        """
         entry = self._take_back(uid, now)
-        if entry is not None:
-            self._parts.back_off(entry, now, Came.FAILED, in_full=True)
+        if entry is None:
+            return
+        if at_once and self.is_alone(uid):
+            entry.attempts = max(0, entry.attempts - 1)
+            self._parts.activate(entry, now, Came.FAILED)
+            return
+        self._parts.back_off(entry, now, Came.FAILED, in_full=True)
+
+    def await_turns(self, uid: str, node: str) -> bool:
+        """Note that the turn of a pod before a node did not come; return whether that is new since turns began there."""
+        behind = self._behind.setdefault(node, set())
+        is_new = uid not in behind
+        behind.add(uid)
+        return is_new
+
+    def begin_turns(self, node: str, row: int, now: float) -> None:
+        """Try the pods at once whose turn before a node did not come: its turns begin again. ``row``: -1 if the node is gone."""
+        self.opened.update([row] if row >= 0 else ())
+        for uid in sorted(self._behind.pop(node, ())):
+            entry = self._entries.get(uid)
+            if entry is not None and self._is_put_off(entry):
+                self._parts.activate(entry, now, Came.CLUSTER_CHANGED)
 
     def is_alone(self, uid: str) -> bool:
         """Whether a pod waits by itself."""
@@ -224,15 +250,18 @@ class Pending:
         now: float,
         is_held: Callable[[AnyEntity], bool] = lambda _: False,
         first: str = "",
+        *,
+        at_once: bool = False,
     ) -> None:
         """Try the pods of a kind again after their backoff: a change could help them, except those ``is_held`` names.
 
-        The entity with the uid ``first`` has no backoff: others must leave room for it meanwhile.
+        The entity with the uid ``first`` has no backoff: others must leave room for it meanwhile. Nobody has one where a node's
+        turns begin again (``at_once``): the pods that have waited for this come in their order.
         """
         for entry in self.parked.list_entries(kind):
             if is_held(entry.entity):
                 continue
-            if entry.uid == first:
+            if at_once or entry.uid == first:
                 self._parts.activate(entry, now, Came.CLUSTER_CHANGED)
                 continue
             self._parts.back_off(entry, now, Came.CLUSTER_CHANGED, in_full=False)
@@ -319,11 +348,13 @@ class Pending:
     def retry_all(self, now: float) -> None:
         """Try all waiting pods at once: something that steers every pod changed, such as a policy."""
         for entry in self._entries.values():
-            if (
-                entry.where in {Where.UNSCHEDULABLE, Where.BACKOFF}
-                and entry.uid not in self._popped
-            ):
+            if self._is_put_off(entry):
                 self._parts.activate(entry, now, Came.STEERING_CHANGED)
+
+    def _is_put_off(self, entry: Entry) -> bool:
+        """Whether an entity was tried in vain, and is not to be tried now."""
+        is_put_off = entry.where in {Where.UNSCHEDULABLE, Where.BACKOFF}
+        return is_put_off and entry.uid not in self._popped
 
     def judge_again(self, uids: Iterable[str], now: float) -> None:
         """Ask the admissions again about entities that one of them holds: the awaited change has happened."""

@@ -126,6 +126,53 @@ def test_a_pod_that_claims_cards_is_refused_and_the_annotation_named(
     _is_refused(tenant.create("claims", annotations={key: "x"}, nodeName="gpu-1"), key)
 
 
+def _make_bound(name: str, resource: str, *, init: bool = False, owner: str = "") -> Json:
+    """A pod that names its node and requests a device, of a controller of a kind."""
+    taking = container(name="takes", limits={resource: "1"})
+    body = pod(name, namespace=TENANT, nodeName="gpu-1", containers=[container()])
+    body["spec"]["initContainers" if init else "containers"] = [taking]
+    if owner:
+        ref = {"apiVersion": "v1", "kind": owner, "name": "x", "uid": "x", "controller": True}
+        body["metadata"]["ownerReferences"] = [ref]
+    return body
+
+
+@pytest.mark.parametrize("init", [False, True])
+@pytest.mark.parametrize("resource", ["nvidia.com/gpu", "amd.com/gpu", "huawei.com/Ascend910B3"])
+def test_a_pod_with_devices_that_names_its_node_is_refused(
+    tenant: Tenant, resource: str, *, init: bool
+) -> None:
+    """No scheduler and no webhook of a scheduler would see it."""
+    answer = tenant.call("POST", PODS, _make_bound("takes", resource, init=init))
+    assert answer.status == 403, answer.body
+    said = answer.body["message"]
+    assert "spec.nodeName: containers takes request devices" in said
+    assert f"system:serviceaccount:{TENANT}:{TENANT} may not" in said
+
+
+def test_a_node_may_be_named_where_no_devices_are_requested(tenant: Tenant) -> None:
+    assert tenant.call("POST", PODS, _make_bound("plain", "example.com/fpga")).status == 201
+    assert tenant.create("placed", limits={"nvidia.com/gpu": 1}).status == 201
+
+
+@pytest.mark.parametrize(("owner", "may"), [("", True), ("Node", True), ("ReplicaSet", False)])
+def test_who_may_patch_nodes_may_name_the_node_but_not_in_anothers_words(
+    tenant: Tenant, owner: str, *, may: bool
+) -> None:
+    """A kubelet tells of its static pods so; a controller with every right has the words of a template."""
+    body = _make_bound(f"told-by-{owner.lower() or 'nobody'}", "nvidia.com/gpu", owner=owner)
+    said = tenant.cp.kubectl(
+        "create", "-f", "-", "--as=kubelet", "--as-group=system:masters",
+        stdin=json.dumps(body), check=False,
+    )  # fmt: skip
+    assert ("created" in said) == may, said
+    assert ("spec.nodeName: containers takes request devices" in said) != may
+    if owner == "Node":
+        # The words alone are no right.
+        body["metadata"]["name"] = "forged"
+        assert tenant.call("POST", PODS, body).status == 403
+
+
 def test_the_label_of_the_same_name_is_refused(tenant: Tenant) -> None:
     _is_refused(tenant.create("labelled", labels={names.HAMI_NODE: "x"}), names.HAMI_NODE)
 

@@ -1,6 +1,7 @@
 """The chart renders what the kustomization is, and refuses what it does not know."""
 
 import copy
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -191,7 +192,10 @@ def test_values_reach_the_objects(control_plane: ControlPlane, tmp_path: Path) -
         "affinity": {"nodeAffinity": {}},
         "extraArgs": ["--context=other"],
         "extraEnv": [{"name": "HTTPS_PROXY", "value": "proxy"}],
-        "admissionPolicy": {"allowed": ["system:serviceaccount:backup:restore"]},
+        "admissionPolicy": {
+            "allowed": ["system:serviceaccount:backup:restore"],
+            "deviceDomains": ["cards.example.com"],
+        },
     }
     file = tmp_path / "values.yaml"
     file.write_text(yaml.safe_dump(values))
@@ -219,6 +223,8 @@ def test_values_reach_the_objects(control_plane: ControlPlane, tmp_path: Path) -
     assert "podAntiAffinity" not in pod.get("affinity", {})
     policy = chart["ValidatingAdmissionPolicy", "evenkeel"]["spec"]
     assert policy["variables"][0]["expression"] == '["system:serviceaccount:backup:restore"]'
+    domains = json.loads(policy["variables"][1]["expression"])
+    assert {"nvidia.com", "cards.example.com"} <= set(domains)
     settings = _config(chart)
     assert settings.scheduler_name == "cards"
     assert str(settings.placement.mode) == "best-fit"

@@ -193,6 +193,18 @@ async def pods_behind_a_silent_plugin_move_to_a_node_with_room(world: World) -> 
             await world.refused(name, "the device plugin of node g0 does not answer")
 
 
+async def a_lock_whose_pod_went_while_nobody_ran_is_removed_at_the_start(world: World) -> None:
+    """No pod comes that would take it over."""
+    await world.create(nodes.make_gpu_node("g0"), nodes.make_gpu_node("g1"))
+    await world.create(vgpu("waits", schedulerName="another"))
+    kept = _lock("waits")
+    await world.annotate(f"{NODES}/g0", _lock("vanished"))
+    await world.annotate(f"{NODES}/g1", kept)
+    await world.start_operator()
+    await world.wait_until(lambda: world.node("g0"), lambda one: not audit.locked([one]))
+    assert (await world.node("g1"))["metadata"]["annotations"][audit.LOCK] == kept[audit.LOCK]
+
+
 async def nodes_move_from_another_scheduler_one_by_one(world: World) -> None:
     """On its nodes ours gets no cards; what it does on ours is told on the node, once."""
     config = world.server.folder / "node-by-node.yaml"
@@ -233,5 +245,6 @@ ALL = (
 # These start operators of their own.
 ALONE = (
     pods_behind_a_silent_plugin_move_to_a_node_with_room,
+    a_lock_whose_pod_went_while_nobody_ran_is_removed_at_the_start,
     nodes_move_from_another_scheduler_one_by_one,
 )

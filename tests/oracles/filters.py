@@ -67,11 +67,15 @@ def tolerates(spec: Json, taint: Json) -> bool:
         same_effect = not toleration.get("effect") or toleration["effect"] == taint["effect"]
         if not same_effect:
             continue
-        if operator == "Exists" and key in {"", taint["key"]}:
+        if key not in {"", taint["key"]}:
+            continue
+        mine, theirs = toleration.get("value", ""), taint.get("value", "")
+        if operator == "Exists" or (operator == "Equal" and mine == theirs):
             return True
-        same_value = toleration.get("value", "") == taint.get("value", "")
-        if operator == "Equal" and key == taint["key"] and key and same_value:
-            return True
+        if operator in {"Lt", "Gt"} and mine.isdigit() and theirs.isdigit():
+            fits = int(theirs) < int(mine) if operator == "Lt" else int(theirs) > int(mine)
+            if fits:
+                return True
     return False
 
 

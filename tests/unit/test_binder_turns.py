@@ -13,10 +13,12 @@ from scheduler.api.cards import Grant
 from scheduler.api.door import events
 from scheduler.api.door.decisions import Bind
 from scheduler.errors import ApiError
+from scheduler.kube.bind import turns
 from scheduler.kube.bind.binder import Binder
 from tests import make
 from tests.unit.test_binder import Api, binder, pod, until
 
+_FORBIDDEN = events.BindFailed("default/p", "403 : no")
 NODE = "/api/v1/nodes/n"
 
 
@@ -27,9 +29,13 @@ class Server(Api):
         super().__init__(self._answer)
         self.annotations: dict[str, str] = {}
         self.refused: set[str] = set()
+        # The answers to the next writes of the lock.
+        self.troubles: list[ApiError] = []
 
     def _answer(self, method: str, path: str) -> Any:
         if path == NODE:
+            if method == "PATCH" and self.troubles:
+                return self.troubles.pop()
             if method == "PATCH":
                 changed = self.sent[-1]["metadata"]["annotations"]
                 self.annotations = {k: v for k, v in (self.annotations | changed).items() if v}
@@ -100,6 +106,34 @@ async def test_a_pod_that_is_deleted_before_its_turn_is_not_locked_for() -> None
         await until(lambda: len(reported) == 2 and not server.annotations.get(names.HAMI_LOCK))
     assert reported[1] == events.BindFailed("default/q", "the pod is gone", gone=True)
     assert server.did() == [*did, "lock"]
+
+
+@pytest.mark.parametrize(
+    ("trouble", "is_kept"), [(ApiError(503, "", "busy"), True), (ApiError(403, "", "no"), False)]
+)
+async def test_a_pod_whose_lock_meets_trouble_of_the_api_server_is_not_overtaken(
+    trouble: ApiError, *, is_kept: bool
+) -> None:
+    server = Server()
+    server.troubles = [trouble]
+    async with binder(server) as (made, reported):
+        submit(made, "p", "q")
+        await until(lambda: bool(reported))
+    assert reported[0] == (events.BindDone("default/p") if is_kept else _FORBIDDEN)
+    assert not server.troubles
+
+
+async def test_a_pod_whose_lock_meets_nothing_but_trouble_is_given_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(turns, "_TROUBLE_SECONDS", 0.0)
+    monkeypatch.setattr(turns, "_CONTENTION_RETRY_SECONDS", 0.0)
+    server = Server()
+    server.troubles = [ApiError(503, "", "busy")] * 6
+    async with binder(server) as (made, reported):
+        submit(made, "p")
+        await until(lambda: bool(reported))
+    assert reported == [events.BindFailed("default/p", "503 : busy")]
 
 
 @pytest.mark.parametrize("comes_another", [False, True])

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
+import structlog
 
 from scheduler.api import hami, names, wire
 from scheduler.api.cards import CardUse
@@ -131,6 +132,36 @@ async def test_what_was_not_taken_is_written_later(monkeypatch: pytest.MonkeyPat
     ]  # fmt: skip
 
 
+async def test_one_line_is_logged_for_each_cause_and_less_and_less_often(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As without the right to write on nodes."""
+    waits: list[float] = []
+    monkeypatch.setattr(offers, "_AGAIN_SECONDS", 0.02)
+    monkeypatch.setattr(offers, "_AGAIN_SECONDS_MAX", 0.05)
+    sleep = asyncio.sleep
+
+    async def note_wait(seconds: float) -> None:
+        waits.extend([seconds] if seconds else [])
+        await sleep(seconds)
+
+    world = _World()
+    world.api.refuses = 9 * 4
+    world.see(*(_make_node(f"n{i}") for i in range(9)))
+    task = asyncio.create_task(world.offers.run())
+    with structlog.testing.capture_logs() as logs:
+        monkeypatch.setattr(asyncio, "sleep", note_wait)
+        await sleep(0.6)
+        # A failure after a success is another cause.
+        world.api.refuses = 1
+        world.see(_make_node("late"))
+        await sleep(0.1)
+    task.cancel()
+    assert [one["nodes"] for one in logs] == [9, 9, 9, 9, 1]
+    assert waits == [0.02, 0.04, 0.05, 0.05, 0.02]
+    assert len(world.api.written) == 10
+
+
 async def test_others_have_their_turn_between_two_nodes() -> None:
     """A new leader looks at all nodes, and most have what they should have."""
     world = _World()
@@ -206,7 +237,7 @@ async def test_a_plugin_that_offers_a_resource_itself_is_left_alone_in_the_end()
 async def test_a_write_that_failed_was_replaced_by_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(offers, "_AGAIN_SECONDS", 0.001)
     world = _World()
-    world.api.refuses = 9
+    world.api.refuses = 6
     world.see(_make_node(offered={"gpumem": 7}))
     ((_, _, body),) = await world.settle(0.2)
     assert body["status"]["capacity"] == _ALL

@@ -56,6 +56,34 @@ def test_the_next_is_by_priority_then_age_then_arrival() -> None:
     assert popped(pending) == []
 
 
+def test_a_pod_whose_turn_did_not_come_is_tried_at_once_and_again_when_turns_begin() -> None:
+    one, refused = pod("one", created="2026-01-01"), pod("refused", created="2026-01-01")
+    pending = waiting(one, refused)
+    pending.pop(99, 0.0)
+    assert pending.await_turns(one.uid, "node")
+    pending.retry_pod(one.uid, 0.1, at_once=True)
+    pending.retry_pod(refused.uid, 0.1)
+    assert popped(pending, 0.1) == ["one"]
+    pending.park_pod(one.uid, 0.1, one.template)
+    pending.offer(pod("young", created="2026-01-02"), 0.1)
+    # A change that helps its kind leaves it in its backoff, while another pod is active.
+    pending.help_kind(one.template, 0.2)
+    pending.begin_turns("other", 0, 0.3)
+    assert pending.find_entry(one.uid).where == Where.BACKOFF  # type: ignore[union-attr]
+    pending.begin_turns("node", 1, 0.3)
+    assert popped(pending, 0.3) == ["one", "young"]
+    pending.begin_turns("node", 1, 0.4)
+    assert popped(pending, 0.4) == []
+
+
+def test_a_turn_that_does_not_come_is_new_once_until_turns_begin() -> None:
+    """A pod that is given back again and again without a change is not tried again and again."""
+    pending = waiting(pod("one"))
+    assert [pending.await_turns("one", "node") for _ in range(3)] == [True, False, False]
+    pending.begin_turns("node", 1, 0.0)
+    assert pending.await_turns("one", "node")
+
+
 @pytest.mark.parametrize(
     ("attempts", "seconds"), [(1, 1), (2, 2), (3, 4), (4, 8), (5, 10), (40, 10)]
 )

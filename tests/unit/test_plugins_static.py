@@ -85,7 +85,13 @@ TAINT = {"key": "k", "value": "v", "effect": "NoSchedule"}
         ({"operator": "Exists", "effect": "NoExecute"}, {}, False),
         ({"operator": "Exists", "effect": "NoExecute"}, {"effect": "NoExecute"}, True),
         ({"key": "k", "operator": "Exists", "effect": "PreferNoSchedule"}, {}, False),
-        ({"key": "k", "operator": "Lt", "value": "9"}, {"value": "3"}, False),
+        ({"key": "k", "operator": "Lt", "value": "9"}, {"value": "3"}, True),
+        ({"key": "k", "operator": "Lt", "value": "9"}, {"value": "9"}, False),
+        ({"key": "k", "operator": "Gt", "value": "9"}, {"value": "10"}, True),
+        ({"key": "k", "operator": "Gt", "value": "9"}, {}, False),
+        ({"key": "k", "operator": "Gt", "value": "x"}, {"value": "10"}, False),
+        ({"key": "other", "operator": "Gt", "value": "9"}, {"value": "10"}, False),
+        ({"value": "v"}, {}, True),
         ({"key": "k", "operator": "Exists", "tolerationSeconds": 0}, {"effect": "NoExecute"}, True),
         ({}, {"effect": "PreferNoSchedule"}, True),
     ],
@@ -294,15 +300,15 @@ terms = st.fixed_dictionaries(
 taints = st.fixed_dictionaries(
     {
         "key": st.sampled_from(["k", "l"]),
-        "value": st.sampled_from(["", "v"]),
+        "value": st.sampled_from(["", "v", "1", "3"]),
         "effect": st.sampled_from(["NoSchedule", "NoExecute", "PreferNoSchedule"]),
     }
 )
 tolerations = st.fixed_dictionaries(
-    {"operator": st.sampled_from(["", "Equal", "Exists"])},
+    {"operator": st.sampled_from(["", "Equal", "Exists", "Lt", "Gt"])},
     optional={
         "key": st.sampled_from(["k", "l", "node.kubernetes.io/unschedulable"]),
-        "value": st.sampled_from(["", "v"]),
+        "value": st.sampled_from(["", "v", "2"]),
         "effect": st.sampled_from(["NoSchedule", "NoExecute"]),
     },
 )

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -168,3 +170,42 @@ def test_the_largest_card_is_that_of_a_node_that_the_pod_accepts() -> None:
     pod = make.pod(name="p", node_selector={"size": "small"})
     assert [one.mib for one in engine.ask(SharedGpus(names.GPU, pod))] == [8192]
     assert [one.mib for one in engine.ask(SharedGpus(names.GPU))] == [65536]
+
+
+def _require(*expressions: Json) -> Json:
+    term = {"matchExpressions": list(expressions)}
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
+    return {"affinity": {"nodeAffinity": required}}
+
+
+def _say_values(n: int) -> Json:
+    return _require({"key": "zone", "operator": "In", "values": [f"v{i}" for i in range(n)]})
+
+
+def _say_words(n: int) -> Json:
+    # The term is a word, too.
+    return _require(*({"key": f"k{i}", "operator": "Exists"} for i in range(n - 1)))
+
+
+def _say_labels(n: int) -> Json:
+    return {"nodeSelector": {f"there-{i}": "x" for i in range(n)}}
+
+
+def _say_tolerations(n: int) -> Json:
+    made = [{"key": f"k{i}", "operator": "Exists"} for i in range(n - 1)]
+    return {"nodeSelector": {"zone": "no"}, "tolerations": made}
+
+
+@pytest.mark.parametrize(
+    ("say", "most"),
+    [(_say_values, 2000), (_say_words, 200), (_say_labels, 10), (_say_tolerations, 200)],
+)
+def test_a_pod_that_says_too_much_is_taken_for_one_that_accepts_every_node(
+    say: Callable[[int], Json], most: int
+) -> None:
+    """What it says is not even read: the webhook has a few milliseconds, and other tenants wait."""
+    engine = Engine(Config())
+    labels = {"zone": "a"} | {f"there-{i}": "y" for i in range(20)}
+    engine.handle(events.Seen(make.hami_node(name="n", cards=1, labels=labels)), 0.0)
+    assert not engine.ask(SharedGpus(names.GPU, make.pod(name="p", spec=say(most))))
+    assert engine.ask(SharedGpus(names.GPU, make.pod(name="p", spec=say(most + 1))))

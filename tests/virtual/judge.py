@@ -76,6 +76,7 @@ def unfinished(server: Server) -> list[Json]:
 def restless(server: Server, config: Config) -> list[str]:
     """Pods that fit by a fresh look at the server's truth, or were not told why they wait."""
     cluster = Cluster(config.scheduler_names, devices.read_devices(config), config.pod_limits)
+    cluster.records.trusts_claims = config.trust_claims
     for node in server.of_kind("nodes"):
         cluster.see_node(msgspec.convert(node, wire.Node))
     pods = unfinished(server)

@@ -1,5 +1,6 @@
 """Locks of nodes and the line before them: who is next, and what ends a lock, whoever dies meanwhile."""
 
+import dataclasses
 import random
 from collections.abc import Callable
 from typing import Any
@@ -21,7 +22,7 @@ NODE = "line"
 LINE = climate.quiet(nodes=0, lock_timeout_seconds=60.0)
 # Many times the age at which locks end that nothing else ends.
 LONG = 400.0
-_SETTLED_SECONDS = 12.0
+_SETTLED_SECONDS = 1.0
 FOREIGN = "hami-scheduler"
 
 
@@ -123,7 +124,7 @@ def test_the_order_of_service_before_a_node_is_the_same_whoever_leads(
             name, priority = f"{rng.choice('xyz')}{n_created}", rng.choice((0, 0, 0, 10))
             pod = create(world, name, priority=priority)
             line.append((-priority, pod["metadata"]["creationTimestamp"], name))
-        # So long that none of them is in backoff: such a pod is not in the queue.
+        # So long that the leader knows them. Those that come while the plugin is silent are in their backoff.
         world.run(_SETTLED_SECONDS)
         if step in {2, 3, 7}:
             DISTURBANCES[disturb](world)
@@ -136,6 +137,44 @@ def test_the_order_of_service_before_a_node_is_the_same_whoever_leads(
             break
     assert bound[: len(expected)] == expected, world.report([str(bound), str(expected)])
     assert served == expected[: len(served)]
+
+
+@pytest.mark.parametrize("n_silences", [1, 3])
+@pytest.mark.parametrize("seed", SEEDS[:2])
+def test_a_pod_whose_turn_did_not_come_is_not_overtaken_by_younger_ones(
+    make_world: Make, seed: int, n_silences: int
+) -> None:
+    """It is given back when the plugin falls silent; however often, it sits out no backoff when the plugin is back."""
+    world = make_world(seed, LINE)
+    bound = with_node(world)
+    led(world)
+    line = ["first", *(f"urgent-{n}" for n in range(1, n_silences)), "old", "young"]
+    create(world, line[0])
+    world.run(2.0)
+    for name in line[1:-1]:
+        create(world, name, priority=10 if name.startswith("urgent") else 0)
+    for n in range(n_silences):
+        _await_silence(world)
+        if n == n_silences - 1:
+            create(world, "young")
+        world.run(0.3)
+        assert serve(world) == line[n]
+        world.run(0.6)
+        assert bound == line[: n + 2], world.report([str(bound)])
+        assert lock_of(world).endswith(f",default,{line[n + 1]}")
+    assert serve(world) == "old"
+    world.run(3.0)
+    assert bound == line
+
+
+def _await_silence(world: World) -> None:
+    leader = world.leader()
+    assert leader is not None
+    for _ in range(300):
+        if leader.parts.engine._cluster.nodes.silent.any():
+            return
+        world.run(0.1)
+    raise AssertionError(world.report(["the plugin is not known to be silent"]))
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -156,6 +195,32 @@ def test_a_pod_that_is_not_served_keeps_its_lock_whoever_leads(make_world: Make,
     assert serve(world) == "first"
     world.run(5.0)
     assert bound == ["first", "second"]
+
+
+@pytest.mark.parametrize("is_ours", [True, False])
+@pytest.mark.parametrize("seed", SEEDS[:4])
+def test_the_lock_of_a_pod_that_went_while_nobody_led_is_removed_though_no_pod_comes(
+    make_world: Make, seed: int, *, is_ours: bool
+) -> None:
+    """On a node of another scheduler it is none of our business."""
+    world = make_world(
+        seed, dataclasses.replace(LINE, foreign_nodes="" if is_ours else "scheduler=hami")
+    )
+    with_node(world)
+    led(world)
+    create(world, "first")
+    world.run(5.0)
+    assert lock_of(world).endswith(",default,first")
+
+    def give_away(node: Json) -> None:
+        node["metadata"]["labels"] = {"scheduler": "hami"}
+
+    if not is_ours:
+        world.server.change("nodes", "", NODE, give_away)
+    kill_leader(world)
+    world.server.delete("pods", "default", "first")
+    world.run(40.0)
+    assert bool(lock_of(world)) != is_ours, world.report([lock_of(world)])
 
 
 @pytest.mark.parametrize("is_new_leader", [False, True])

@@ -66,11 +66,19 @@ class BindDone(_Event, frozen=True):
 
 
 class BindFailed(_Event, frozen=True):
-    """The bind failed and the pod is not bound; ``gone`` when it was deleted meanwhile."""
+    """The bind failed and the pod is not bound.
+
+    Attributes:
+        uid: the uid of the pod.
+        message: why.
+        gone: the pod was deleted meanwhile.
+        behind: the node before which the pod waited for its turn, if the turn did not come; else empty.
+    """
 
     uid: str
     message: str
     gone: bool = False
+    behind: str = ""
 
 
 class PluginSilent(_Event, frozen=True):

@@ -24,6 +24,7 @@ from scheduler.api.pods import (
 )
 from scheduler.api.pods.affinity import Terms
 from scheduler.api.pods.spread import Constraints
+from scheduler.api.pods.tolerations import TolerationKey
 from scheduler.api.selectors import NodeTerm
 from scheduler.errors import BadInput, Mistake
 
@@ -32,8 +33,6 @@ _PREFERRED = "spec.affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringE
 
 # The annotations that are part of a template.
 _NOTES = names.STEERING | names.KAI_SHARES
-
-TolerationKey = tuple[str, str, str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, weakref_slot=True)

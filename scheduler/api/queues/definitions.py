@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
 
-from scheduler.api.pods.templates import TolerationKey
+from scheduler.api.pods.tolerations import TolerationKey
 from scheduler.api.selectors import NOTHING, Selector
 
 UNLIMITED = 2**63 - 1

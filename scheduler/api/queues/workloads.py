@@ -13,7 +13,7 @@ from scheduler.api import kueue, names, selectors, times, values, wire
 from scheduler.api.door.workload_decisions import DomainsGiven
 from scheduler.api.limits import shorten
 from scheduler.api.pods import requests
-from scheduler.api.pods.templates import TolerationKey
+from scheduler.api.pods.tolerations import TolerationKey
 from scheduler.api.queues import amounts, bounds
 from scheduler.api.queues.amounts import Amounts
 from scheduler.api.queues.chains import find_chain, find_replaced

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 
-from scheduler.api.cards import list_uses
 from scheduler.api.door.events import DemandRecalled
 from scheduler.engine.answers.inside import Inside
 from scheduler.engine.questions import measures as ask
@@ -71,26 +70,28 @@ def copy_holds(inside: Inside, _: ask.Holds) -> ask.HoldColumns:
     )
 
 
-def list_instances(inside: Inside, _: ask.Instances) -> Sequence[ask.CutInstance]:
-    """The parts of cards that pods have."""
+def copy_parts(inside: Inside, _: ask.Instances) -> ask.PartColumns | None:
+    """What pods hold of parts of cards."""
     cluster = inside.cluster
     if not cluster.cards.has_parts:
-        return ()
+        return None
     pods = cluster.ledger.pods.columns
     rows = np.flatnonzero(pods.node >= 0)
     first, n = pods.held[:, rows]
-    of_parts = pods.holds[all_cards.list_run_rows(first, n), c.HOLD_PART] != c.NO_PART
-    cutting = set(np.repeat(rows, n)[of_parts].tolist())
-    found: list[ask.CutInstance] = []
-    for pod in cluster.pods.values() if cutting else ():
-        if pod.row not in cutting:
-            continue
-        there = cluster.registers.list_all_cards(pod.uid, cluster.nodes.find_row(pod.node))
-        for use in list_uses(pod.claim):
-            d = there.get(use.uuid, -1)
-            if use.identity and use.place and cluster.cards.find_part(d, use.place) != c.NO_PART:
-                found.append(ask.CutInstance(d, use.place, use.identity))
-    return sorted(found)
+    holds = pods.holds[all_cards.list_run_rows(first, n)]
+    of_parts = holds[:, c.HOLD_PART] != c.NO_PART
+    cards = holds[of_parts, c.HOLD_CARD]
+    some = np.unique(cards).tolist()
+    uuids = {d: cluster.cards.find_uuid(d) for d in some}
+    kinds = cluster.cards.columns.carving[some].tolist()
+    places = {kind: cluster.cards.carvings.list_places(kind) for kind in set(kinds)}
+    return ask.PartColumns(
+        tuple(cluster.pods.values()),
+        np.repeat(rows, n)[of_parts],
+        cards,
+        uuids,
+        {d: places[kind] for d, kind in zip(some, kinds, strict=True)},
+    )
 
 
 def measure_stranded(inside: Inside, _: ask.Stranded) -> Steps[ask.StrandedFigures]:

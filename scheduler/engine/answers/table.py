@@ -112,7 +112,7 @@ ANSWERS: Mapping[type[Question[Any]], Callable[[Inside, Any], Any]] = {
     of_measures.Totals: measures.recount,
     of_measures.Devices: measures.copy_devices,
     of_measures.Holds: measures.copy_holds,
-    of_measures.Instances: measures.list_instances,
+    of_measures.Instances: measures.copy_parts,
     of_measures.Stranded: measures.measure_stranded,
     of_measures.Fragments: measures.read_fragments,
     of_measures.ChangedNodes: measures.read_changed,

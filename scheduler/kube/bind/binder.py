@@ -246,7 +246,7 @@ class Binder:
             job.why_withdrawn = job.why_withdrawn or why
             self._crew.put_job(job)
         else:
-            self._end_job(job, BindFailed(job.uid, why, job.is_pod_gone))
+            self._end_job(job, job.describe_failure(why, is_gone=job.is_pod_gone))
 
     def _apply(self, effects: list[Effect]) -> None:
         for effect in effects:
@@ -376,7 +376,7 @@ class Binder:
                 await self._steps.undo(job, lambda: self._may_write(job))
         if job.has_turn:
             self._apply(self._turns.note_failed(job))
-        self._end_job(job, BindFailed(job.uid, message, is_gone))
+        self._end_job(job, job.describe_failure(message, is_gone=is_gone))
 
     def _end_job(self, job: Job, result: BindDone | BindFailed) -> None:
         self._open.end_job(job)

@@ -1,4 +1,7 @@
-"""What the pod that a node's lock names says of the lock: whether the plugin still has to serve the pod there."""
+"""What a pod as the API server has it says of the device plugin of its node: whether the plugin still has to serve the pod there.
+
+Plugins with a lock serve the pod that the lock names. Those without one look among all pods of the node.
+"""
 
 from __future__ import annotations
 
@@ -27,22 +30,36 @@ class Hold(Enum):
     """Another scheduler may be about to bind the pod to the node. If it died instead, nothing will show that."""
 
 
-class _Meta(msgspec.Struct):
+class _Meta(msgspec.Struct, rename="camel"):
     uid: str = ""
+    name: str = ""
+    namespace: str = ""
+    deletion_timestamp: str | None = None
     annotations: dict[str, str] | None = None
+
+
+class _Resources(msgspec.Struct):
+    limits: dict[str, Any] | None = None
+
+
+class _Container(msgspec.Struct):
+    resources: _Resources | None = None
 
 
 class _Spec(msgspec.Struct, rename="camel"):
     node_name: str | None = None
     scheduler_name: str | None = None
+    init_containers: list[_Container] | None = None
+    containers: list[_Container] | None = None
 
 
-class _Status(msgspec.Struct):
+class _Status(msgspec.Struct, rename="camel"):
     phase: str = ""
+    start_time: str | None = None
 
 
 class Holder(msgspec.Struct):
-    """The few fields of a pod that say whether it holds a lock."""
+    """The few fields of a pod that say whether it keeps a plugin from serving another one."""
 
     metadata: _Meta = msgspec.field(default_factory=_Meta)
     spec: _Spec = msgspec.field(default_factory=_Spec)
@@ -77,6 +94,19 @@ def judge_hold(
         return Hold.NOTHING
     is_served = answers.is_served(drivers, holder.metadata.annotations or {})
     return Hold.NOTHING if is_served else Hold.POD
+
+
+def may_be_admitted(holder: Holder) -> bool:
+    """Whether the kubelet has not admitted a pod, and may still do so."""
+    is_ending = holder.metadata.deletion_timestamp is not None or holder.status.phase in _OVER
+    return not (is_ending or holder.status.start_time)
+
+
+def limits_any(holder: Holder, resources: Collection[str]) -> bool:
+    """Whether a container of a pod has a limit of one of some resources."""
+    containers = (*(holder.spec.init_containers or ()), *(holder.spec.containers or ()))
+    limits = (one.resources.limits or {} for one in containers if one.resources is not None)
+    return any(resource in resources for one in limits for resource in one)
 
 
 def list_locks(drivers: Drivers) -> frozenset[str]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from scheduler.api.door.decisions import Bind
+from scheduler.api.door.events import BindFailed
 from scheduler.devices.answers import Drivers
 from scheduler.devices.contract import CardDriver, Lock
 from scheduler.devices.table import CARD_DRIVERS
@@ -142,6 +143,8 @@ class Job:
         begun_steps: the steps that may have to be undone, in the order they were begun.
         has_turn: whether it is the job's turn before the node.
         is_to_release: whether all that is left to do is to remove the locks that it has left.
+        has_lost_turn: whether its turn before the node did not come: the device plugin fell silent, or the node is gone.
+        n_unanswered: how often in a row the API server did not let it take a step of its turn, through its own trouble.
         others: the jobs of the same plan, which stands or falls as a whole.
         place: its place among the jobs that wait for their turns, the lowest first.
         locked_at: the time that it wrote, or tried to write, into the locks of the node; empty before.
@@ -159,6 +162,8 @@ class Job:
     n_taken: int = 0
     has_turn: bool = False
     is_to_release: bool = False
+    has_lost_turn: bool = False
+    n_unanswered: int = 0
     others: Sequence[Job] = ()
     place: Place = FIRST
     locked_at: str = ""
@@ -178,6 +183,10 @@ class Job:
     def takes_turns(self) -> bool:
         """Whether device plugins of the node have to serve the pod; they serve one pod at a time."""
         return bool(self.bind.devices)
+
+    def describe_failure(self, why: str, *, is_gone: bool) -> BindFailed:
+        """Say that the job came to nothing; ``is_gone``: the pod was deleted meanwhile."""
+        return BindFailed(self.uid, why, is_gone, self.node if self.has_lost_turn else "")
 
     def list_locks(self) -> list[Lock]:
         """List the locks of the node that the pod needs."""

@@ -52,7 +52,7 @@ class Event(Enum):
     TAKEN = auto()
     """The steps before the bind are done."""
     CONTENDED = auto()
-    """Another owner rightly holds what a step needs."""
+    """Another owner rightly holds what a step needs, or the API server does not let it be taken for now."""
     BOUND = auto()
     """The API server has bound the pod."""
     FAILED = auto()

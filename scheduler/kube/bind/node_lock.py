@@ -178,10 +178,7 @@ async def read_locked_pod(api: ApiClient, text: str) -> Holder | None:
     Raises:
         ApiError: the pod cannot be read.
     """
-    try:
-        named = hami.read_lock_holder(text)
-    except BadInput:
-        return None
+    named = _read_name(text)
     if named is None:
         return None
     try:
@@ -190,6 +187,18 @@ async def read_locked_pod(api: ApiClient, text: str) -> Holder | None:
         if answers.is_not_found(error):
             return None
         raise
+
+
+def names_pod(text: str) -> bool:
+    """Whether a lock names a pod."""
+    return _read_name(text) is not None
+
+
+def _read_name(text: str) -> tuple[str, str, str] | None:
+    try:
+        return hami.read_lock_holder(text)
+    except BadInput:
+        return None
 
 
 def _write(lock: Lock, job: Job) -> str:

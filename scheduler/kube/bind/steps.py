@@ -6,8 +6,12 @@ from collections.abc import Callable, Sequence
 
 import structlog
 
+from scheduler.errors import ApiError
+from scheduler.kube import answers
 from scheduler.kube.bind.jobs import Answer, Contended, Done, GiveBack, Job, Start, Step, Waits
 
+# So often in a row a job tries a step of its turn: for about half a minute. Then it is given back, as other nodes may do.
+_TRIES = 6
 _log = structlog.get_logger("evenkeel.binder")
 
 
@@ -31,7 +35,8 @@ class Steps:
     async def take(self, job: Job, may_write: Callable[[], bool]) -> Answer:
         """Take all steps that can be taken now: if it is not the job's turn, those before the turn.
 
-        If a step is contended, the steps of the turn are undone, and the job takes them again later.
+        If a step is contended, the steps of the turn are undone, and the job takes them again later. It does so a few
+        times if the API server is in trouble in a step of the turn, too: pods that wait behind it do not overtake it.
 
         Raises:
             ApiError: a step failed; what was begun stays begun until ``undo``.
@@ -41,10 +46,19 @@ class Steps:
             # Noted before the step is taken: a write whose answer is lost may have taken effect.
             if not step.is_final:
                 job.begun_steps.append(step)
-            answer = await step.take(job, may_write)
-            if isinstance(answer, Contended):
-                if not step.is_final:
+            try:
+                answer = await step.take(job, may_write)
+            except ApiError as error:
+                job.n_unanswered += 1
+                if not (_may_try_again(step, job) and answers.is_transient(error)):
+                    raise
+                # What the step wrote may be there all the same, so it is undone.
+                answer = Contended(str(error))
+            else:
+                job.n_unanswered = 0
+                if isinstance(answer, Contended) and not step.is_final:
                     job.begun_steps.pop()
+            if isinstance(answer, Contended):
                 await self.undo_turn(job, may_write)
                 job.n_taken = min(job.n_taken, self._turn_at)
             else:
@@ -120,6 +134,11 @@ class Steps:
     def drop_job(self, job: Job) -> bool:
         """Let a job wait for no step any more; return whether it waited."""
         return any(some.drop_job(job) for some in self._waiting)
+
+
+def _may_try_again(step: Step, job: Job) -> bool:
+    """Whether a job may keep its turn's place after a step that the API server did not let it take."""
+    return step.is_in_turn and job.has_turn and job.n_unanswered < _TRIES
 
 
 def _log_wait(job: Job, step: Step, answer: Waits | Contended) -> None:

@@ -33,6 +33,8 @@ _RELEASE_SECONDS = 1.0
 # A lock that another pod has is mostly seen to go; what is not seen, such as the end of an unbound pod of another scheduler,
 # is looked for so often.
 _CONTENTION_RETRY_SECONDS = 1.0
+# After a step that the API server did not let a job take: at first, and at most. The time doubles.
+_TROUBLE_SECONDS, _TROUBLE_SECONDS_MAX = 0.5, 8.0
 # A plugin answers within a second or so of the kubelet's call.
 _SILENT_SECONDS = 20.0
 # How long nothing is sent to a silent plugin whose answer may not be heard.
@@ -109,6 +111,7 @@ class Turns:
         """Add a job that has to go to its node; it starts with ``begin_turns`` at the earliest."""
         if job.node in self._silent:
             # It was decided before the silence was known.
+            job.has_lost_turn = True
             return [GiveBack(job, _describe_silence(job.node))]
         turn = self._turns.setdefault(job.node, _Turn(job.node))
         bisect.insort(turn.waiting, job, key=_get_place)
@@ -139,9 +142,16 @@ class Turns:
         return self._move_turn(self._get_turn(job), Event.TAKEN)
 
     def note_contended(self, job: Job, now: float, holder: str = "") -> list[Effect]:
-        """Note that another owner rightly holds what a step needs: the pod of the uid ``holder``, if it is on the node."""
+        """Note that another owner rightly holds what a step needs: the pod of the uid ``holder``, if it is on the node.
+
+        Or the API server was in trouble; that says nothing about the plugin.
+        """
         turn = self._get_turn(job)
+        stuck_since = turn.stuck_since
         effects = self._move_turn(turn, Event.CONTENDED, now)
+        if job.n_unanswered and turn.state == State.BUSY:
+            seconds = min(_TROUBLE_SECONDS * 2.0**job.n_unanswered, _TROUBLE_SECONDS_MAX)
+            turn.until, turn.stuck_since = max(turn.until, now + seconds), stuck_since
         if holder and turn.state == State.BUSY:
             turn.holder = holder
             self._by_pod[holder] = turn
@@ -194,7 +204,7 @@ class Turns:
     def note_node_gone(self, node: str) -> list[Effect]:
         """Note that a node was deleted: no plugin will answer for it."""
         turn = self._turns.get(node)
-        back = _give_back_waiting(turn, f"node {node} is gone") if turn else []
+        back = _lose_turns(turn, f"node {node} is gone") if turn else []
         return self._end_silence(node) + back + self._move_turn(turn, Event.NODE_GONE)
 
     # The call of the clock.
@@ -271,11 +281,7 @@ class Turns:
         turn.until = max(now + _CONTENTION_RETRY_SECONDS, self._silent.get(turn.node, 0.0))
         if turn.stuck_since is None:
             turn.stuck_since = now
-        return (
-            _give_back_waiting(turn, _describe_silence(turn.node))
-            if turn.node in self._silent
-            else []
-        )
+        return _lose_turns(turn, _describe_silence(turn.node)) if turn.node in self._silent else []
 
     def _free_turn(self, turn: _Turn) -> list[Effect]:
         self._clear_turn(turn)
@@ -309,7 +315,7 @@ class Turns:
         if turn.state == State.BUSY:
             # Until then the end of the pod that has the lock is listened for.
             turn.until = self._silent[turn.node]
-        return news + _give_back_waiting(turn, _describe_silence(turn.node))
+        return news + _lose_turns(turn, _describe_silence(turn.node))
 
     def _end_doubt(self, node: str) -> list[Effect]:
         """End the silence if it was due to a bind in doubt: what became of the bind is known."""
@@ -324,6 +330,13 @@ class Turns:
 
 def _get_place(job: Job) -> Place:
     return job.place
+
+
+def _lose_turns(turn: _Turn, why: str) -> list[Effect]:
+    """Give all jobs back that wait, as their turns do not come."""
+    for job in turn.waiting:
+        job.has_lost_turn = True
+    return _give_back_waiting(turn, why)
 
 
 def _give_back_waiting(turn: _Turn, why: str) -> list[Effect]:

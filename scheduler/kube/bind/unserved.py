@@ -8,13 +8,11 @@ earlier process, or another scheduler, has bound.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from scheduler.api import kinds
+from scheduler.kube.bind.holders import limits_any, may_be_admitted, read_holder
 from scheduler.kube.bind.jobs import Answer, Contended, Done, Job
 from scheduler.kube.client import ApiClient
-
-_OVER = frozenset({"Succeeded", "Failed"})
 
 
 class UnservedPods:
@@ -42,26 +40,11 @@ class UnservedPods:
             for resource in (*one.resources, *one.inner_resources)
         }
         found = await self._api.get(kinds.PODS.path, {"fieldSelector": f"spec.nodeName={job.node}"})
-        for pod in found.get("items") or ():
-            meta = pod["metadata"]
-            if meta["uid"] != job.uid and _waits(pod) and not wanted.isdisjoint(_list_limits(pod)):
-                return Contended(f"{meta['namespace']}/{meta['name']}", meta["uid"])
+        for pod in map(read_holder, found.get("items") or ()):
+            meta = pod.metadata
+            if meta.uid != job.uid and may_be_admitted(pod) and limits_any(pod, wanted):
+                return Contended(f"{meta.namespace}/{meta.name}", meta.uid)
         return Done()
 
     async def undo(self, job: Job) -> None:
         """Do nothing: the step writes nothing."""
-
-
-def _waits(pod: dict[str, Any]) -> bool:
-    """Whether the kubelet has not admitted a pod, and may still do so."""
-    status = pod.get("status") or {}
-    is_ending = bool(pod["metadata"].get("deletionTimestamp")) or status.get("phase") in _OVER
-    return not (is_ending or status.get("startTime"))
-
-
-def _list_limits(pod: dict[str, Any]) -> set[str]:
-    """List the resources that the containers of a pod limit."""
-    spec = pod["spec"]
-    containers = [*(spec.get("initContainers") or ()), *spec["containers"]]
-    limits = ((one.get("resources") or {}).get("limits") or {} for one in containers)
-    return {resource for one in limits for resource in one}

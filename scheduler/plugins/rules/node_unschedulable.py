@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from scheduler.api import names
 from scheduler.api.pods.templates import Whereabouts
+from scheduler.api.pods.tolerations import tolerates
 from scheduler.plugins.contract import Change, Filter, Held, Hint, Reason, Rule
-from scheduler.plugins.rules import taints
 from scheduler.schema.columns import Flags, Ints
 from scheduler.state.nodes import NodeTable
 
@@ -13,7 +13,7 @@ _TAINT = (names.UNSCHEDULABLE_TAINT, "", "NoSchedule")
 
 
 def _read_needs(pod: Whereabouts) -> bool | None:
-    return None if taints.tolerates(pod.tolerations, _TAINT) else True
+    return None if tolerates(pod.tolerations, _TAINT) else True
 
 
 def _find_refused(_: bool, nodes: NodeTable, rows: Ints) -> Flags:

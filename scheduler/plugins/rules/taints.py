@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from scheduler.api.pods.templates import PodTemplate, TolerationKey, Whereabouts
+from scheduler.api.pods.templates import PodTemplate, Whereabouts
+from scheduler.api.pods.tolerations import TolerationKey, is_hard, tolerates
 from scheduler.plugins.contract import Change, Filter, Held, Hint, Reason, Rule, Score
 from scheduler.schema import columns as c
 from scheduler.schema.columns import Flags, Ints
-from scheduler.state.nodes import NodeTable, TaintKey
+from scheduler.state.nodes import NodeTable
 
-_HARD = frozenset({"NoSchedule", "NoExecute"})
 _SOFT = "PreferNoSchedule"
 
 
@@ -34,11 +34,6 @@ def find_refused(tolerations: Tolerations, nodes: NodeTable, rows: Ints) -> Flag
     return flags
 
 
-def is_hard(taint: TaintKey) -> bool:
-    """Whether a taint keeps pods without a toleration off the node; other taints only make the node less preferred."""
-    return taint[2] in _HARD
-
-
 def _read_soft_tolerations(template: PodTemplate) -> Tolerations:
     return tuple(t for t in template.tolerations if t[3] in {"", _SOFT})
 
@@ -54,22 +49,6 @@ def _count_soft_taints(tolerations: Tolerations, nodes: NodeTable, rows: Ints) -
     )
     count: Ints = counts[nodes.taint_set[rows]]
     return count
-
-
-def tolerates(tolerations: Tolerations, taint: TaintKey) -> bool:
-    """Whether any of a pod's tolerations matches a taint (key, value, effect)."""
-    return any(_matches(toleration, taint) for toleration in tolerations)
-
-
-def _matches(toleration: TolerationKey, taint: TaintKey) -> bool:
-    key, operator, value, effect = toleration
-    if effect and effect != taint[2]:
-        return False
-    if key and key != taint[0]:
-        return False
-    if operator == "Exists":
-        return True
-    return bool(key) and operator == "Equal" and value == taint[1]
 
 
 def _make_hint(_: Held) -> Hint:

@@ -17,7 +17,8 @@ from scheduler.api import names, selectors
 from scheduler.api.placement import PACK, Mode
 from scheduler.api.pods.affinity import Peers
 from scheduler.api.pods.spread import SYSTEM_DEFAULTS, Constraint, Constraints
-from scheduler.api.pods.templates import PodTemplate, TolerationKey
+from scheduler.api.pods.templates import PodTemplate
+from scheduler.api.pods.tolerations import TolerationKey
 from scheduler.api.selectors import NodeTerm
 from scheduler.plugins.contract import (
     Change,

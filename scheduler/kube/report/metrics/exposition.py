@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable
 from itertools import chain
 from typing import NamedTuple
 
@@ -13,12 +13,12 @@ from prometheus_client.registry import Collector
 
 from scheduler.api.metrics_settings import MetricsConfig
 from scheduler.engine.questions.measures import (
-    CutInstance,
     DeviceColumns,
     Devices,
     HoldColumns,
     Holds,
     Instances,
+    PartColumns,
 )
 from scheduler.engine.questions.space_quotas import SpaceQuotaStates
 from scheduler.kube.report.metrics import reading, stranded
@@ -38,7 +38,7 @@ class _Read(NamedTuple):
     families: list[Metric]
     copies: DeviceColumns | None
     holds: HoldColumns | None
-    instances: Sequence[CutInstance]
+    parts: PartColumns | None
     stranded: Figures | None
 
 
@@ -105,11 +105,11 @@ class Exposition:
         has_lines = is_deciding and (self._lines.is_asked or self._hami.is_asked)
         copies = engine.ask(Devices()) if has_lines else None
         holds = engine.ask(Holds()) if is_deciding and self._hami.has_pods else None
-        instances: Sequence[CutInstance] = ()
+        parts: PartColumns | None = None
         if is_deciding and self._hami.is_asked:
-            instances = engine.ask(Instances())
+            parts = engine.ask(Instances())
             families += self._hami.collect_quotas(engine.ask(SpaceQuotaStates()))
-        return _Read(families, copies, holds, instances, self._measured.get_node_figures())
+        return _Read(families, copies, holds, parts, self._measured.get_node_figures())
 
     async def _write_parts(
         self, found: _Read, encoder: Callable[[Collector], bytes]
@@ -118,7 +118,7 @@ class Exposition:
             # They come first: one of the formats has a last line of its own.
             lines = chain(
                 self._lines.write_parts(found.copies) if self._lines.is_asked else (),
-                self._hami.write_parts(found.copies, found.holds, found.instances)
+                self._hami.write_parts(found.copies, found.holds, found.parts)
                 if self._hami.is_asked
                 else (),
             )

@@ -16,7 +16,12 @@ import numpy as np
 from prometheus_client import Metric
 
 from scheduler.api.metrics_settings import HamiMetrics, MetricsConfig
-from scheduler.engine.questions.measures import CutInstance, DeviceColumns, HoldColumns
+from scheduler.engine.questions.measures import (
+    CutInstance,
+    DeviceColumns,
+    HoldColumns,
+    PartColumns,
+)
 from scheduler.engine.questions.space_quotas import LimitState, SpaceQuotaState
 from scheduler.kube.report.metrics import hami_catalogue as catalogue
 from scheduler.kube.report.metrics import text
@@ -129,13 +134,14 @@ class HamiLines:
         self,
         copies: DeviceColumns,
         holds: HoldColumns | None,
-        instances: Sequence[CutInstance] = (),
+        parts: PartColumns | None = None,
     ) -> Iterator[bytes]:
         """Yield all lines, one metric at a time."""
         with self._lock:
             cards = self._get_cards(copies)
             ends = self._ends
         used = copies.cards[1][:, cards.rows]
+        instances = parts.list_instances() if parts is not None else ()
         for name in self._names:
             yield from _write_cards(name, cards, ends[name], used)
             labels = _label_instances(name, cards, instances)

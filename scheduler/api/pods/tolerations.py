@@ -1,0 +1,39 @@
+"""Which taints of nodes a pod tolerates.
+
+Source: component-helpers (Kubernetes 1.35), ``ToleratesTaint``. Without its feature gates the API server takes no pod with Lt or Gt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from scheduler.api.selectors import is_beyond
+
+# Key, operator, value and effect; an empty key or effect stands for all.
+TolerationKey = tuple[str, str, str, str]
+_HARD = frozenset({"NoSchedule", "NoExecute"})
+
+
+def is_hard(taint: tuple[str, str, str]) -> bool:
+    """Whether a taint keeps pods without a toleration off the node; other taints only make the node less preferred."""
+    return taint[2] in _HARD
+
+
+def tolerates(tolerations: Collection[TolerationKey], taint: tuple[str, str, str]) -> bool:
+    """Whether any of some tolerations matches a taint (key, value, effect)."""
+    return any(_matches(toleration, taint) for toleration in tolerations)
+
+
+def _matches(toleration: TolerationKey, taint: tuple[str, str, str]) -> bool:
+    key, operator, value, effect = toleration
+    if (effect and effect != taint[2]) or (key and key != taint[0]):
+        return False
+    match operator:
+        case "Exists":
+            return True
+        case "Equal":
+            return value == taint[1]
+        case "Lt" | "Gt":
+            return is_beyond(operator, taint[1], value)
+        case _:
+            return False
