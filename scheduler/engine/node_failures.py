@@ -235,7 +235,7 @@ class NodeFailures:
         book = self._tenants.book.flavors
         added = [one for name in flavors if name in book for one in book[name].tolerations]
         return all(
-            tolerates([*pod_set.shape.tolerations, *added], taint)
+            tolerates([*pod_set.shape.tolerations, *added], taint, compares=True)
             for pod_set in work.sets
             if pod_set.name in sets
             for taint in taints

@@ -99,7 +99,7 @@ class FlavorBook:
         tolerations = (*shape.tolerations, *flavor.tolerations)
         for taint in flavor.taints:
             key, value, effect = taint
-            if is_hard(taint) and not tolerates(tolerations, taint):
+            if is_hard(taint) and not tolerates(tolerations, taint, compares=True):
                 return f"untolerated taint {{{key} {value} {effect} <nil>}} in flavor {name}"
         if not _matches_nodes(flavor.labels, shape):
             return f"flavor {name} doesn't match node affinity"

@@ -72,10 +72,6 @@ def tolerates(spec: Json, taint: Json) -> bool:
         mine, theirs = toleration.get("value", ""), taint.get("value", "")
         if operator == "Exists" or (operator == "Equal" and mine == theirs):
             return True
-        if operator in {"Lt", "Gt"} and mine.isdigit() and theirs.isdigit():
-            fits = int(theirs) < int(mine) if operator == "Lt" else int(theirs) > int(mine)
-            if fits:
-                return True
     return False
 
 

@@ -127,9 +127,8 @@ async def test_a_pod_whose_lock_meets_nothing_but_trouble_is_given_back(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(turns, "_TROUBLE_SECONDS", 0.0)
-    monkeypatch.setattr(turns, "_CONTENTION_RETRY_SECONDS", 0.0)
     server = Server()
-    server.troubles = [ApiError(503, "", "busy")] * 6
+    server.troubles = [ApiError(503, "", "busy")] * 7
     async with binder(server) as (made, reported):
         submit(made, "p")
         await until(lambda: bool(reported))

@@ -1,6 +1,7 @@
 """Which taints of nodes a pod tolerates.
 
-Source: component-helpers (Kubernetes 1.35), ``ToleratesTaint``. Without its feature gates the API server takes no pod with Lt or Gt.
+Source: component-helpers, ``ToleratesTaint``. kube-scheduler compares by Lt and Gt only with a feature gate that is off, and
+without the gate the API server takes no such pod; Kueue compares for flavors.
 """
 
 from __future__ import annotations
@@ -19,12 +20,14 @@ def is_hard(taint: tuple[str, str, str]) -> bool:
     return taint[2] in _HARD
 
 
-def tolerates(tolerations: Collection[TolerationKey], taint: tuple[str, str, str]) -> bool:
-    """Whether any of some tolerations matches a taint (key, value, effect)."""
-    return any(_matches(toleration, taint) for toleration in tolerations)
+def tolerates(
+    tolerations: Collection[TolerationKey], taint: tuple[str, str, str], *, compares: bool = False
+) -> bool:
+    """Whether any of some tolerations matches a taint (key, value, effect); ``compares``: Lt and Gt are known."""
+    return any(_matches(toleration, taint, compares=compares) for toleration in tolerations)
 
 
-def _matches(toleration: TolerationKey, taint: tuple[str, str, str]) -> bool:
+def _matches(toleration: TolerationKey, taint: tuple[str, str, str], *, compares: bool) -> bool:
     key, operator, value, effect = toleration
     if (effect and effect != taint[2]) or (key and key != taint[0]):
         return False
@@ -34,6 +37,6 @@ def _matches(toleration: TolerationKey, taint: tuple[str, str, str]) -> bool:
         case "Equal":
             return value == taint[1]
         case "Lt" | "Gt":
-            return is_beyond(operator, taint[1], value)
+            return compares and is_beyond(operator, taint[1], value)
         case _:
             return False

@@ -10,8 +10,8 @@ from scheduler.errors import ApiError
 from scheduler.kube import answers
 from scheduler.kube.bind.jobs import Answer, Contended, Done, GiveBack, Job, Start, Step, Waits
 
-# So often in a row a job tries a step of its turn: for about half a minute. Then it is given back, as other nodes may do.
-_TRIES = 6
+# So often in a row a job tries a step of its turn: for a quarter of a minute. Then it is given back, as other nodes may do.
+_TRIES = 7
 _log = structlog.get_logger("evenkeel.binder")
 
 

@@ -34,7 +34,7 @@ _RELEASE_SECONDS = 1.0
 # is looked for so often.
 _CONTENTION_RETRY_SECONDS = 1.0
 # After a step that the API server did not let a job take: at first, and at most. The time doubles.
-_TROUBLE_SECONDS, _TROUBLE_SECONDS_MAX = 0.5, 8.0
+_TROUBLE_SECONDS, _TROUBLE_SECONDS_MAX = 0.125, 8.0
 # A plugin answers within a second or so of the kubelet's call.
 _SILENT_SECONDS = 20.0
 # How long nothing is sent to a silent plugin whose answer may not be heard.
@@ -147,11 +147,7 @@ class Turns:
         Or the API server was in trouble; that says nothing about the plugin.
         """
         turn = self._get_turn(job)
-        stuck_since = turn.stuck_since
         effects = self._move_turn(turn, Event.CONTENDED, now)
-        if job.n_unanswered and turn.state == State.BUSY:
-            seconds = min(_TROUBLE_SECONDS * 2.0**job.n_unanswered, _TROUBLE_SECONDS_MAX)
-            turn.until, turn.stuck_since = max(turn.until, now + seconds), stuck_since
         if holder and turn.state == State.BUSY:
             turn.holder = holder
             self._by_pod[holder] = turn
@@ -276,10 +272,13 @@ class Turns:
         return [Start(turn.job)]
 
     def _put_back_job(self, turn: _Turn, now: float) -> list[Effect]:
+        seconds, is_trouble = _CONTENTION_RETRY_SECONDS, False
         if job := self._clear_turn(turn):
             bisect.insort_left(turn.waiting, job, key=_get_place)
-        turn.until = max(now + _CONTENTION_RETRY_SECONDS, self._silent.get(turn.node, 0.0))
-        if turn.stuck_since is None:
+            if is_trouble := job.n_unanswered > 0:
+                seconds = min(_TROUBLE_SECONDS * 2.0**job.n_unanswered, _TROUBLE_SECONDS_MAX)
+        turn.until = max(now + seconds, self._silent.get(turn.node, 0.0))
+        if turn.stuck_since is None and not is_trouble:
             turn.stuck_since = now
         return _lose_turns(turn, _describe_silence(turn.node)) if turn.node in self._silent else []
 
