@@ -19,6 +19,7 @@ from scheduler.api.cards import Card, CardUse, Sharing
 from scheduler.api.hami_config.sections import DeviceConfig
 from scheduler.api.pods import gpus
 from scheduler.api.pods.gpus import ContainerAsk, ContainerKind, GpuAsk
+from scheduler.api.reasons import CardRefusal
 from scheduler.devices.vendors.vendor import Answer, Vendor, read_offered, read_register
 from scheduler.errors import BadInput
 from scheduler.schema import choice_scores, marks
@@ -43,6 +44,7 @@ _FLAGS = dict.fromkeys(("1", "t", "T", "TRUE", "true", "True"), True) | dict.fro
 _FIGURE_MAX = 2**31 - 1
 _GIB = 1024
 _NANOSECONDS = 10**9
+_CODES = {CardRefusal.HEALTH: "CardUnhealthy", CardRefusal.TYPE: "CardQosPolicyMismatch"}
 
 
 class _Told(msgspec.Struct, gc=False, frozen=True, rename="camel"):
@@ -123,6 +125,7 @@ def list_kinds(config: DeviceConfig) -> tuple[Vendor, ...]:
         read_use=_read_use,
         write_more=_write_uses,
         chooser=c.ZONES,
+        codes=_CODES,
     )
     return whole, shares
 
