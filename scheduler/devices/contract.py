@@ -32,6 +32,23 @@ Words = tuple[str, ...]
 Texts = Mapping[str, str]
 
 
+class Shown(NamedTuple):
+    """How devices are shown in metrics under HAMi's names, where not as they are allocated.
+
+    Attributes:
+        type: the type that is shown for all of them; empty for their models.
+        has_memory: whether their MiB are memory; otherwise 0 is shown.
+        cores: the cores of each; 0 for those that it has.
+    """
+
+    type: str = ""
+    has_memory: bool = True
+    cores: int = 0
+
+
+AS_ALLOCATED = Shown()
+
+
 class NodeReading(NamedTuple):
     """What is known about a node when a driver decides whether it serves the node.
 
@@ -156,6 +173,7 @@ class CardDriver(Driver, Protocol):
         lock: the lock under which its plugin serves the pods of a node, one at a time; None if the plugin has none, and
             looks for the pod that it has to serve among all pods of the node.
         names_models: whether a decision says of each device which model it is.
+        shown: how its devices are shown in metrics under HAMi's names.
         codes: the names of the reasons why a device is refused, as ``api.reasons.CARD_CODES``.
         none_told, not_told: why a pod cannot go to a node that reports no device, and to a node that has not
             reported its devices yet.
@@ -170,6 +188,7 @@ class CardDriver(Driver, Protocol):
     chooser: int
     lock: Lock | None
     names_models: bool
+    shown: Shown
     codes: Mapping[CardRefusal, str]
     none_told: str
     not_told: str

@@ -18,10 +18,12 @@ from scheduler.api.reasons import CARD_CODES, CardRefusal
 from scheduler.api.selectors import NOTHING, Selector
 from scheduler.config import Config
 from scheduler.devices.contract import (
+    AS_ALLOCATED,
     AnyDriver,
     CardDriver,
     CountingDriver,
     NodeReading,
+    Shown,
     Texts,
 )
 from scheduler.devices.counted import FAMILIES as WHOLE
@@ -218,6 +220,11 @@ class Devices:
         """Name the reasons why a device of a family is refused, in the words of its driver."""
         drivers = self.list_card_drivers(resource)
         return drivers[0].codes if drivers else CARD_CODES
+
+    def show(self, resource: str) -> Shown:
+        """Return how the devices of a family are shown in metrics under HAMi's names."""
+        drivers = self.list_card_drivers(resource)
+        return drivers[0].shown if drivers else AS_ALLOCATED
 
     def read_requests(self, pod: wire.Pod) -> tuple[GpuAsk, ...]:
         """Read what a pod requests from each family of which it requests devices.

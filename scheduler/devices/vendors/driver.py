@@ -40,6 +40,7 @@ class VendorCards:
         self.notes = vendor.notes
         self.chooser, self.lock = vendor.chooser, vendor.lock
         self.names_models = vendor.names_models or vendor.needs_models
+        self.shown = vendor.shown
         self.codes: Mapping[CardRefusal, str] = {**CARD_CODES, **vendor.codes}
         self.none_told = f"node(s) had no {vendor.word} device registered with HAMi"
         self.not_told = f"node(s) wait for the plugin of {vendor.word} to register their devices"
