@@ -32,7 +32,6 @@ _FIXED = {
     CardRefusal.SLOTS: "the maximum number of containers share each",
     CardRefusal.EXHAUSTED: "other pods have all their cores",
     CardRefusal.OTHER_CARD: "another container of the pod gets another card",
-    CardRefusal.CLASS: "the pod may not share them with the pods that are there",
 }
 
 
@@ -72,6 +71,8 @@ def _describe_figures(
                 found = _describe_cores(judged, seen)
             case CardRefusal.TYPE:
                 found = _describe_types(judged, seen)
+            case CardRefusal.CLASS:
+                found = _describe_class(judged)
             case CardRefusal.MIG:
                 found = _describe_parts(judged, seen)
             case CardRefusal.HEALTH | CardRefusal.CORDONED:
@@ -151,6 +152,14 @@ def _describe_most(
         return f"requested {asked}, none of them has any free"
     node = _name_node(judged, int(seen.at[at[best]]))
     return f"requested {asked}, {most_free.format(int(free[best]))} on {node}"
+
+
+def _describe_class(judged: Judged) -> str:
+    """Describe the class of the pod, if it has one."""
+    ask = judged.asked.template.gpu
+    if ask is not None and ask.sharing.name:
+        return f"requested mode {ask.sharing.name}, and other pods are there"
+    return "the pod may not share them with the pods that are there"
 
 
 def _describe_types(judged: Judged, seen: CardsSeen) -> str:

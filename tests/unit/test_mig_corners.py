@@ -233,9 +233,8 @@ def test_compute_that_is_requested_is_compared_with_what_earlier_instances_of_th
     small = cluster.see_pod(make.pod(name="small", gpu=1, gpumem=4000))
     assert small is not None
     assert make.cycle(cluster=cluster).schedule([small]).binds
-    three = {"gpu": 3, "gpumem": 9000}
-    asking = cluster.see_pod(make.pod(name="asking", gpucores=30, **three))
-    plain = cluster.see_pod(make.pod(name="plain", **three))
+    asking = cluster.see_pod(make.pod(name="asking", gpu=3, gpumem=9000, gpucores=30))
+    plain = cluster.see_pod(make.pod(name="plain", gpu=3, gpumem=9000))
     assert asking is not None
     assert plain is not None
     (hold,) = make.cycle(cluster=cluster).schedule([asking]).holds
