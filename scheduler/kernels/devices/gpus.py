@@ -22,6 +22,8 @@ BY_SCORE, BY_NUMA, BY_USED, BY_INDEX = 1, 2, 3, 4
 (HEALTH, CORDONED, TYPE, NUMA, UUID, NO_SLOTS, EXCLUSIVE, NO_MEMORY, NO_CORES, EXHAUSTED, MIG, TOO_FEW,
  TOO_MANY_ASKED, OTHER_CARD, CLASS) = range(15)  # fmt: skip
 
+# Of the figures that scores add up: MiB.
+_LAST = 2
 _F10 = np.float32(10.0)
 _F0 = np.float32(0.0)
 
@@ -34,9 +36,11 @@ def score_node(nodes: c.Nodes, pool: int) -> np.float32:
     total is 0. The MiB of dies are their sharers, which count once.
     """
     score = _F0
-    n_figures = 2 if nodes.pools.chooser[pool] == c.GROUPS else 3
-    for i in range(n_figures):
+    are_dies = nodes.pools.chooser[pool] == c.GROUPS
+    for i in range(3):
         figure = (c.SLOTS, c.CORES, c.MIB)[i]
+        if are_dies and i == _LAST:
+            break
         total = nodes.pools.total[figure, pool]
         if total == 0:
             return _F0
