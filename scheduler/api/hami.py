@@ -19,8 +19,12 @@ from scheduler.api.limits import CLAIM_CARDS, CLAIM_CONTAINERS, DEFAULT, shorten
 from scheduler.errors import BadInput
 
 VENDOR = "NVIDIA"
-# As Go's ParseBool reads them, in upper or lower case.
-_HEALTH = {"true": True, "t": True, "1": True, "false": False, "f": False, "0": False}
+# As Go's ParseBool reads them.
+FLAGS = dict.fromkeys(("1", "t", "T", "TRUE", "true", "True"), True) | dict.fromkeys(
+    ("0", "f", "F", "FALSE", "false", "False"), False
+)
+# As Go reads figures: Python reads digits of every script, and spaces and underscores among them.
+_FIGURE = re.compile(r"[-+]?[0-9]{1,19}")
 # DNS subdomains: the names of pods. Names of namespaces are stricter still.
 _NAME = re.compile(r"[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?")
 _SEVEN, _NINE, _RECORD_FIELDS = 7, 9, 4
@@ -132,13 +136,13 @@ def _read_text_card(field: str, record: str) -> Card:
     try:
         return Card(
             id=parts[0],
-            count=int(parts[1]),
-            devmem=int(parts[2]),
-            devcore=int(parts[3]),
+            count=_read_figure(parts[1]),
+            devmem=_read_figure(parts[2]),
+            devcore=_read_figure(parts[3]),
             type=parts[4],
-            numa=int(parts[5]),
-            health=_HEALTH[parts[6].lower()],
-            index=int(parts[7]) if len(parts) == _NINE else 0,
+            numa=_read_figure(parts[5]),
+            health=FLAGS[parts[6]],
+            index=_read_figure(parts[7]) if len(parts) == _NINE else 0,
             mode=parts[8] if len(parts) == _NINE else "hami-core",
         )
     except (ValueError, KeyError) as error:
@@ -188,6 +192,17 @@ def _quote(text: str) -> str:
     return shorten(text, _QUOTED_MAX)
 
 
+def _read_figure(text: str) -> int:
+    """Read a figure as HAMi does.
+
+    Raises:
+        ValueError: it is not what HAMi writes.
+    """
+    if not _FIGURE.fullmatch(text):
+        raise ValueError(f"{text!r}, no figure,")
+    return int(text)
+
+
 def _read_use(field: str, record: str, has_model: bool) -> CardUse:
     try:
         if len(record) > _RECORD_MAX:
@@ -195,7 +210,7 @@ def _read_use(field: str, record: str, has_model: bool) -> CardUse:
         parts = record.split(",")
         if len(parts) < _RECORD_FIELDS:
             raise ValueError(f"{len(parts)} fields where uuid,vendor,MiB,cores are needed")
-        mem, cores = int(parts[2]), int(parts[3])
+        mem, cores = _read_figure(parts[2]), _read_figure(parts[3])
         if min(mem, cores) < 0 or max(mem, cores) > _FIGURE_MAX:
             raise ValueError(f"MiB and cores must be within 0..{_FIGURE_MAX}")
     except ValueError as error:

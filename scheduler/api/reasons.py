@@ -22,6 +22,7 @@ class CardRefusal(IntEnum):
     TOO_FEW = 11
     TOO_MANY_ASKED = 12
     OTHER_CARD = 13
+    CLASS = 14
 
 
 CARD_CODES: dict[CardRefusal, str] = {
@@ -39,4 +40,5 @@ CARD_CODES: dict[CardRefusal, str] = {
     CardRefusal.TOO_FEW: "AllocatedCardsInsufficientRequest",
     CardRefusal.TOO_MANY_ASKED: "NodeInsufficientDevice",
     CardRefusal.OTHER_CARD: "CardNotFoundCustomFilterRule",
+    CardRefusal.CLASS: "CardAppClassMismatch",
 }

@@ -24,11 +24,29 @@ from scheduler.api import names, wire
 from scheduler.api.cards import Card, Slots
 from scheduler.api.plugin_parts import Part
 from scheduler.api.pods.gpus import GpuAsk
+from scheduler.api.reasons import CardRefusal
 from scheduler.errors import BadInput
 
 # The texts that a driver has read on a node. Equal texts mean equal devices.
 Words = tuple[str, ...]
 Texts = Mapping[str, str]
+
+
+class Shown(NamedTuple):
+    """How devices are shown in metrics under HAMi's names, where not as they are allocated.
+
+    Attributes:
+        type: the type that is shown for all of them; empty for their models.
+        has_memory: whether their MiB are memory; otherwise 0 is shown.
+        cores: the cores of each; 0 for those that it has.
+    """
+
+    type: str = ""
+    has_memory: bool = True
+    cores: int = 0
+
+
+AS_ALLOCATED = Shown()
 
 
 class NodeReading(NamedTuple):
@@ -155,6 +173,8 @@ class CardDriver(Driver, Protocol):
         lock: the lock under which its plugin serves the pods of a node, one at a time; None if the plugin has none, and
             looks for the pod that it has to serve among all pods of the node.
         names_models: whether a decision says of each device which model it is.
+        shown: how its devices are shown in metrics under HAMi's names.
+        codes: the names of the reasons why a device is refused, as ``api.reasons.CARD_CODES``.
         none_told, not_told: why a pod cannot go to a node that reports no device, and to a node that has not
             reported its devices yet.
     """
@@ -168,6 +188,8 @@ class CardDriver(Driver, Protocol):
     chooser: int
     lock: Lock | None
     names_models: bool
+    shown: Shown
+    codes: Mapping[CardRefusal, str]
     none_told: str
     not_told: str
 

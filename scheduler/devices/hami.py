@@ -20,7 +20,9 @@ from scheduler.api.cards import Card, Part, Slots
 from scheduler.api.hami_config.maps import DeviceSettings
 from scheduler.api.hami_config.nodes import find_settings
 from scheduler.api.pods import gpus
+from scheduler.api.reasons import CARD_CODES, CardRefusal
 from scheduler.devices.contract import (
+    AS_ALLOCATED,
     HAMI_LOCK,
     Lock,
     NodeReading,
@@ -59,6 +61,8 @@ class HamiCards:
     chooser = c.WALK
     lock: Lock | None = HAMI_LOCK
     names_models = False
+    shown = AS_ALLOCATED
+    codes: Mapping[CardRefusal, str] = CARD_CODES
     none_told = "node(s) had no card registered with HAMi"
     not_told = "node(s) wait for HAMi's device plugin to register their cards"
 

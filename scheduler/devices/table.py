@@ -14,13 +14,16 @@ from itertools import chain
 from scheduler.api import names, selector_text, wire
 from scheduler.api.hami_config.maps import DeviceSettings
 from scheduler.api.pods.gpus import GpuAsk
+from scheduler.api.reasons import CARD_CODES, CardRefusal
 from scheduler.api.selectors import NOTHING, Selector
 from scheduler.config import Config
 from scheduler.devices.contract import (
+    AS_ALLOCATED,
     AnyDriver,
     CardDriver,
     CountingDriver,
     NodeReading,
+    Shown,
     Texts,
 )
 from scheduler.devices.counted import FAMILIES as WHOLE
@@ -215,6 +218,16 @@ class Devices:
         family = self.find_family(resource)
         numbers = self._drivers_of[family] if family >= 0 else ()
         return [self.cards[one] for one in numbers if one in self.cards]
+
+    def name_codes(self, resource: str) -> Mapping[CardRefusal, str]:
+        """Name the reasons why a device of a family is refused, in the words of its driver."""
+        drivers = self.list_card_drivers(resource)
+        return drivers[0].codes if drivers else CARD_CODES
+
+    def show(self, resource: str) -> Shown:
+        """Return how the devices of a family are shown in metrics under HAMi's names."""
+        drivers = self.list_card_drivers(resource)
+        return drivers[0].shown if drivers else AS_ALLOCATED
 
     def read_requests(self, pod: wire.Pod) -> tuple[GpuAsk, ...]:
         """Read what a pod requests from each family of which it requests devices.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from scheduler.api.pods.gpus import GpuAsk
-from scheduler.api.reasons import CARD_CODES, CardRefusal
+from scheduler.api.reasons import CardRefusal
 from scheduler.devices import models
 from scheduler.plugins import container_figures, container_requests, words
 from scheduler.plugins.cards_seen import (
@@ -20,6 +20,8 @@ from scheduler.plugins.cards_seen import (
     measure_free,
     measure_requested_cores,
     measure_requested_mib,
+    name_codes,
+    name_memory,
 )
 from scheduler.plugins.container_figures import Several
 from scheduler.plugins.contract import Judged
@@ -43,13 +45,12 @@ def describe_refusals(judged: Judged, seen: CardsSeen) -> list[tuple[CardRefusal
     counts = codes.sum(axis=0)
     of_nodes = (CardRefusal.TOO_FEW, CardRefusal.TOO_MANY_ASKED)
     there = [CardRefusal(i) for i in np.flatnonzero(counts).tolist()]
-    there.sort(key=lambda code: (code not in of_nodes, -int(counts[code]), CARD_CODES[code]))
+    names = name_codes(judged)
+    there.sort(key=lambda code: (code not in of_nodes, -int(counts[code]), names[code]))
     found = []
     for code in there:
         n = int((codes[:, code] > 0).sum()) if code in of_nodes else int(counts[code])
-        text = (
-            f"{CARD_CODES[code]} on {words.count_nouns(n, 'node' if code in of_nodes else 'GPU')}"
-        )
+        text = f"{names[code]} on {words.count_nouns(n, 'node' if code in of_nodes else 'GPU')}"
         found.append((code, text + _describe_figures(judged, seen, code, several)))
     return found
 
@@ -70,6 +71,8 @@ def _describe_figures(
                 found = _describe_cores(judged, seen)
             case CardRefusal.TYPE:
                 found = _describe_types(judged, seen)
+            case CardRefusal.CLASS:
+                found = _describe_class(judged)
             case CardRefusal.MIG:
                 found = _describe_parts(judged, seen)
             case CardRefusal.HEALTH | CardRefusal.CORDONED:
@@ -103,7 +106,7 @@ def _describe_memory(judged: Judged, seen: CardsSeen) -> str:
             judged, seen, short, free, (f"{mib} MiB a card", "the largest free is {}")
         )
     percent = int(judged.ask.containers[c.ASK_PERCENT, slot])
-    asked = f"{percent} % of a card's memory"
+    asked = f"{percent} % of a card's {name_memory(judged)}"
     of_card = free * 100 // np.maximum(1, total)
     return _describe_most(judged, seen, short, of_card, (asked, "the most free is {} %"))
 
@@ -149,6 +152,14 @@ def _describe_most(
         return f"requested {asked}, none of them has any free"
     node = _name_node(judged, int(seen.at[at[best]]))
     return f"requested {asked}, {most_free.format(int(free[best]))} on {node}"
+
+
+def _describe_class(judged: Judged) -> str:
+    """Describe the class of the pod, if it has one."""
+    ask = judged.asked.template.gpu
+    if ask is not None and ask.sharing.name:
+        return f"requested mode {ask.sharing.name}, and other pods are there"
+    return "the pod may not share them with the pods that are there"
 
 
 def _describe_types(judged: Judged, seen: CardsSeen) -> str:

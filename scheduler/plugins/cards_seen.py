@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
 
-from scheduler.api.reasons import CardRefusal
+from scheduler.api.reasons import CARD_CODES, CardRefusal
+from scheduler.kernels.devices.pools import WHOLE_CORES
+from scheduler.kernels.devices.sharing import CLASSES
 from scheduler.plugins.contract import Judged
 from scheduler.schema import card_parts
 from scheduler.schema import columns as c
@@ -22,6 +25,17 @@ class CardsSeen(NamedTuple):
     codes: c.Ints  # [n, N_CARD_CODES] how many cards of each row the walk refused for each code
     at: c.Ints  # [m] position of the card's node among the rows
     cards: c.Ints  # [m] card row
+
+
+def name_codes(judged: Judged) -> Mapping[CardRefusal, str]:
+    """Name the codes in the words of the driver of the pod's family."""
+    return judged.cluster.nodes.devices.name_codes(judged.asked.template.family)
+
+
+def name_memory(judged: Judged) -> str:
+    """Name what the memory of a card stands for: of some devices it is the number of their cores."""
+    of_cores = CARD_CODES[CardRefusal.CORES]
+    return "cores" if name_codes(judged)[CardRefusal.MEMORY] == of_cores else "memory"
 
 
 def see_cards(judged: Judged, codes: c.Ints) -> CardsSeen:
@@ -53,15 +67,20 @@ def find_refusals(judged: Judged, seen: CardsSeen, slot: int, held: c.Ints | Non
     )
     is_idle, marks, rules = cards.used[c.SLOTS, d] == 0, cards.marks[d], ask.rules
     mode_ok = ask.prefers.mode_ok[cards.mode[d]]
+    class_ok = np.ones(d.size, np.bool_)
     if rules.any_idle:
-        mode_ok = mode_ok | is_idle | ((marks & rules.keeping) != 0)
-        mode_ok = mode_ok & ((marks & rules.closing) == 0)
+        class_ok = is_idle | ((marks & rules.closing & CLASSES) == 0)
         if rules.opening:
-            mode_ok = mode_ok & (is_idle | ((marks & rules.opening) != 0))
+            class_ok = class_ok & (is_idle | ((marks & rules.opening) != 0))
+        mode_ok = mode_ok | ((marks & rules.keeping) != 0)
+        mode_ok = (mode_ok & ((marks & rules.closing) == 0)) | is_idle
+        if int(ask.containers[c.ASK_CORES, slot]) == WHOLE_CORES:
+            mode_ok = np.ones(d.size, np.bool_)
     is_coreless = bool(rules.coreless)
     checks = (
         (~cards.healthy[d], CardRefusal.HEALTH),
         (cards.cordoned[d], CardRefusal.CORDONED),
+        (~class_ok, CardRefusal.CLASS),
         (
             ~(ask.prefers.model_ok[cards.model[d]] & mode_ok),
             CardRefusal.TYPE,

@@ -20,6 +20,7 @@ from scheduler.plugins.cards_seen import (
     CardsSeen,
     find_refusals,
     measure_free,
+    name_memory,
     see_cards,
 )
 from scheduler.plugins.container_requests import (
@@ -210,7 +211,7 @@ def _measure_left(
         return left, f"{cores} % of the cores" if cores else "", " %"
     if mib:
         return left, f"{mib} MiB", ""
-    return left * 100 // np.maximum(1, total), f"{percent} % of the memory", " %"
+    return left * 100 // np.maximum(1, total), f"{percent} % of the {name_memory(judged)}", " %"
 
 
 def _describe_together(

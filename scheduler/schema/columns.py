@@ -34,7 +34,7 @@ CPU, MEMORY, EPHEMERAL, PODS, UNKNOWN = 0, 1, 2, 3, 4
 # First rows of the parts of Nodes.totals; resources come last, for a new one may be offered any time.
 NONZERO_AT, REQUESTED_AT = 0, 2
 # WHOLE: a whole card, in the unit of all scores that look at cards.
-N_CARD_CODES, WHOLE = 14, 1000
+N_CARD_CODES, WHOLE = 15, 1000
 # Pools.part: GPUs, MiB, and how a GPU is shared, as the place in plugin_parts.Way.
 PART_GPUS, PART_MIB, PART_WAY, N_PART = range(4)
 # The pool of those that have none: nothing is in it, nothing is ever charged to it.

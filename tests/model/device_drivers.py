@@ -13,7 +13,16 @@ from scheduler.api import plugin_parts, wire
 from scheduler.api.cards import Card, CardUse, Slots
 from scheduler.api.plugin_parts import Part
 from scheduler.api.pods import gpus
-from scheduler.devices.contract import Lock, NodeReading, PodMarks, SharedPool, Texts, Words
+from scheduler.api.reasons import CARD_CODES, CardRefusal
+from scheduler.devices.contract import (
+    AS_ALLOCATED,
+    Lock,
+    NodeReading,
+    PodMarks,
+    SharedPool,
+    Texts,
+    Words,
+)
 from scheduler.schema import columns as c
 
 NIC, NICS = "example.com/nic", "example.com/nics"
@@ -34,6 +43,8 @@ class _Cards:
     chooser = c.WALK
     lock: Lock | None = None
     names_models = False
+    shown = AS_ALLOCATED
+    codes: Mapping[CardRefusal, str] = CARD_CODES
     none_told, not_told = "node(s) had no such device", "node(s) have not reported such devices"
 
     def __init__(self) -> None:

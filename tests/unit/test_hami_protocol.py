@@ -84,6 +84,10 @@ def test_empty_text_records_are_skipped_and_forms_may_mix() -> None:
         pytest.param("GPU-a,10,15360,100,T4,0,true,0,mps,x:", id="ten fields"),
         pytest.param("GPU-a,10,15360,100,T4,0,true,-1,hami-core:", id="negative index"),
         pytest.param("GPU-a,ten,15360,100,T4,0,true:", id="count is a word"),
+        pytest.param("GPU-a,1_0,15360,100,T4,0,true:", id="count with an underscore"),
+        pytest.param("GPU-a,10, 15360,100,T4,0,true:", id="memory with a blank"),
+        pytest.param("GPU-a,10,15360,١٠٠,T4,0,true:", id="cores in digits of another script"),
+        pytest.param("GPU-a,10,15360,100,T4,0,tRuE:", id="health in mixed case"),
         pytest.param(",10,15360,100,T4,0,true:", id="no uuid"),
         pytest.param('[{"index":1}]', id="JSON card without an id"),
         pytest.param('[{"id":"GPU-a","index":-1}]', id="JSON negative index"),
@@ -150,7 +154,15 @@ def test_any_devices_survive_writing_and_reading(slots: list[list[CardUse]]) -> 
 
 @pytest.mark.parametrize(
     "text",
-    ["GPU-a,NVIDIA,3000:;", "GPU-a:;", "GPU-a,NVIDIA,much,0:;", "GPU-a,NVIDIA,1,-1:;"],
+    [
+        "GPU-a,NVIDIA,3000:;",
+        "GPU-a:;",
+        "GPU-a,NVIDIA,much,0:;",
+        "GPU-a,NVIDIA,1,-1:;",
+        "GPU-a,NVIDIA,1_0,0:;",
+        "GPU-a,NVIDIA, 1,0:;",
+        "GPU-a,NVIDIA,1,٣:;",
+    ],
 )
 def test_a_malformed_device_record_is_refused_and_names_the_annotation(text: str) -> None:
     with pytest.raises(BadInput) as raised:

@@ -95,6 +95,56 @@ def test_dashboards_find_what_they_query_of_the_scheduler() -> None:
     assert [name for name in theirs if f"`{name}`" not in page] == []
 
 
+async def test_devices_of_other_vendors_stand_as_hami_writes_them() -> None:
+    """Of partitions, of cores that are bits and of dies: types, cores and memory are not as they are allocated."""
+    parts = '{"devices":[{"index":"0","minor":"0","capacity":6}],"profiles":{"1g.8gb":"1","6g.48gb":"4"}}'
+    dies = '[{"id":"va-0","count":4,"devmem":32768,"type":"Vastai","health":true}]'
+    replica = Replica(hami=HamiMetrics.CURRENT)
+    replica.see(
+        make.node(
+            name="e",
+            annotations={"enflame.com/gcu-drs-capacity": parts},
+            allocatable={"enflame.com/drs-gcu": 6},
+        ),
+        make.node(
+            name="n", allocatable={"aws.amazon.com/neuron": 1, "aws.amazon.com/neuroncore": 2}
+        ),
+        make.node(
+            name="v",
+            annotations={"hami.io/node-va-register": dies},
+            allocatable={"vastaitech.com/va": 4},
+        ),
+    )
+    for node, resource, key, held in (
+        ("e", "enflame.com/drs-gcu", "enflame-vgpu", "e-enflame-drs-0,Enflame,8192,17:;"),
+        ("n", "aws.amazon.com/neuroncore", "aws-neuron", "n-AWSNeuron-0,AWSNeuron,0,1:;"),
+        ("v", "vastaitech.com/va", "Vastai", "va-0,Vastai,0,0:;"),
+    ):
+        notes = {names.HAMI_NODE: node, f"hami.io/{key}-devices-allocated": held}
+        replica.see(
+            make.pod(name=f"on-{node}", node=node, requests={resource: 1}, annotations=notes)
+        )
+    found = dict(read_lines(await replica.text()))
+    for uuid, at, kind, cores, mib, held_cores, held_mib in (
+        ("e-enflame-drs-0", "e", "Enflame", 100, 49152, 17, 8192),
+        ("n-AWSNeuron-0", "n", "AWSNeuron", 3, 0, 1, 0),
+        ("va-0", "v", "Vastai", 100, 0, 0, 0),
+    ):
+        card = (
+            f'device_index="0",device_type="{kind}",device_uuid="{uuid}",node="{at}",zone="vGPU"}}'
+        )
+        sized = f'device_cores="{cores}",{card}'
+        assert found[f"hami_gpu_core_limit_ratio{{{card}"] == cores
+        assert found[f"hami_gpu_memory_limit_bytes{{{card}"] == mib << 20
+        assert found[f"hami_gpu_core_allocated_ratio{{{card}"] == held_cores
+        assert found[f"hami_gpu_memory_allocated_bytes{{{sized}"] == held_mib << 20
+        assert found[f"hami_gpu_shared_count{{{card}"] == 1
+        pod_of = f'container_index="0",device_uuid="{uuid}",namespace="default",node="{at}",pod="on-{at}",zone="vGPU"}}'
+        assert found[f"hami_vgpu_memory_allocated_bytes{{{pod_of}"] == held_mib << 20
+        ratio = f"hami_node_gpu_memory_allocated_ratio{{{card}"
+        assert found.get(ratio) == (held_mib / mib if mib else None)
+
+
 async def test_figures_are_those_of_the_moment() -> None:
     """HAMi's lag by up to 15 s."""
     replica = Replica(hami=HamiMetrics.CURRENT)

@@ -224,3 +224,21 @@ def test_a_bind_at_another_place_is_not_the_one_that_was_sent() -> None:
     told: list[Json] = json.loads(notes[names.HAMI_MIG_ALLOCATIONS])
     told[0]["placement"]["start"] = 0
     assert not driver.is_answered(notes | {names.HAMI_MIG_ALLOCATIONS: json.dumps(told)}, slots)
+
+
+def test_compute_that_is_requested_is_compared_with_what_earlier_instances_of_the_container_leave() -> (
+    None
+):
+    cluster = make_cluster()
+    small = cluster.see_pod(make.pod(name="small", gpu=1, gpumem=4000))
+    assert small is not None
+    assert make.cycle(cluster=cluster).schedule([small]).binds
+    asking = cluster.see_pod(make.pod(name="asking", gpu=3, gpumem=9000, gpucores=30))
+    plain = cluster.see_pod(make.pod(name="plain", gpu=3, gpumem=9000))
+    assert asking is not None
+    assert plain is not None
+    (hold,) = make.cycle(cluster=cluster).schedule([asking]).holds
+    assert hold.diagnosis is not None
+    assert "CardInsufficientCore" in {detail.about for detail in hold.diagnosis.details}
+    (bind,) = make.cycle(cluster=cluster).schedule([plain]).binds
+    assert len(list_uses(bind.devices)) == 3

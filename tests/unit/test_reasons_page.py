@@ -36,7 +36,8 @@ def name_vendor(text: str) -> str:
 def test_every_reason_has_a_heading_and_every_heading_is_a_reason() -> None:
     headings = re.findall(r"^### `(.+)`$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
     rules = {name_vendor(text).replace("{}", "RESOURCE") for text in table.list_texts()}
-    reasons = [sayings.NO_NODES, *rules, *CARD_CODES.values()]
+    codes = {code for driver in list_drivers(CHART) for code in driver.codes.values()}
+    reasons = [sayings.NO_NODES, *rules, *codes | set(CARD_CODES.values())]
     assert sorted(headings) == sorted(reasons)
     assert CARD_CODES.keys() == set(CardRefusal)
 

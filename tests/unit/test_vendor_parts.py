@@ -74,7 +74,7 @@ def test_a_size_that_no_card_can_be_cut_into_is_told_in_words() -> None:
     assert record is not None
     (hold,) = make.cycle(cluster=cluster).schedule([record]).holds
     said = sayings.say_why(hold).message
-    assert said.endswith("CardTypeMismatch on 1 GPU: they have no part of the requested size.")
+    assert said.endswith("ModeNotFit on 1 GPU: they have no part of the requested size.")
 
 
 def test_nodes_with_different_profiles_give_what_each_of_them_has() -> None:
@@ -238,7 +238,7 @@ def test_why_a_pod_waits_names_its_class() -> None:
         (hold,) = make.cycle(cluster=cluster).schedule([record]).holds
         assert hold.diagnosis is not None
         assert [one.text for one in hold.diagnosis.details] == [
-            f"CardTypeMismatch on 1 GPU: requested mode {wanted}"
+            f"CardAppClassMismatch on 1 GPU: requested mode {wanted}, and other pods are there"
         ]
 
 

@@ -19,6 +19,7 @@ from scheduler.api.cards import Card
 from scheduler.api.hami_config.sections import Ascend, DeviceConfig
 from scheduler.api.pods import gpus
 from scheduler.api.pods.gpus import ContainerAsk, GpuAsk
+from scheduler.api.reasons import CardRefusal
 from scheduler.devices.vendors.vendor import Answer, Vendor, list_registered
 from scheduler.errors import BadInput
 from scheduler.schema import choice_scores
@@ -106,6 +107,7 @@ def _make_kind(chip: Ascend, has_soft_split: bool) -> Vendor:
         list_cards=list_cards,
         complete_ask=partial(_complete_ask, chip),
         write_more=partial(_write_templates, chip),
+        codes={CardRefusal.TYPE: "ModeNotFit"},
         chooser=c.PAIRS if chip.is_in_pairs else c.NETWORKS if is_linked else c.WALK,
         scorer=choice_scores.BY_NETWORKS if is_linked else choice_scores.NO_SCORE,
     )

@@ -13,6 +13,8 @@ from scheduler.api.cards import Card, CardUse
 from scheduler.api.hami_config.sections import DeviceConfig
 from scheduler.api.pods import gpus
 from scheduler.api.pods.gpus import ContainerAsk, ContainerKind, GpuAsk
+from scheduler.api.reasons import CardRefusal
+from scheduler.devices.contract import Shown
 from scheduler.devices.vendors.vendor import Answer, Vendor, read_offered
 from scheduler.errors import BadInput
 from scheduler.schema import columns as c
@@ -85,6 +87,8 @@ def list_kinds(config: DeviceConfig) -> tuple[Vendor, ...]:
             write_more=write_numbers,
             lock=None,
             chooser=c.SPANS,
+            shown=Shown(_WORD, has_memory=False),
+            codes={CardRefusal.MEMORY: "CardInsufficientCore"},
         ),
     )
 

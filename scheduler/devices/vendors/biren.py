@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from scheduler.api.hami_config.sections import DeviceConfig
+from scheduler.devices.contract import Shown
 from scheduler.devices.vendors.vendor import Vendor
 
 
@@ -13,6 +14,7 @@ def list_kinds(config: DeviceConfig) -> tuple[Vendor, ...]:
             word="Biren",
             cards=config.biren.cards,
             is_unmeasured=True,
+            shown=Shown(has_memory=False),
             register="hami.io/node-biren-register",
             to_allocate="hami.io/Biren-devices-to-allocate",
             allocated="hami.io/Biren-devices-allocated",

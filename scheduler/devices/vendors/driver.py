@@ -9,6 +9,7 @@ from msgspec import structs
 from scheduler.api import hami, names, wire
 from scheduler.api.cards import Card, CardUse, Slots
 from scheduler.api.pods.gpus import GpuAsk
+from scheduler.api.reasons import CARD_CODES, CardRefusal
 from scheduler.devices.contract import NodeReading, PodMarks, Texts, Words
 from scheduler.devices.vendors.requests import read_most, read_request
 from scheduler.devices.vendors.vendor import Answer, Vendor, list_registered, read_register
@@ -39,6 +40,8 @@ class VendorCards:
         self.notes = vendor.notes
         self.chooser, self.lock = vendor.chooser, vendor.lock
         self.names_models = vendor.names_models or vendor.needs_models
+        self.shown = vendor.shown
+        self.codes: Mapping[CardRefusal, str] = {**CARD_CODES, **vendor.codes}
         self.none_told = f"node(s) had no {vendor.word} device registered with HAMi"
         self.not_told = f"node(s) wait for the plugin of {vendor.word} to register their devices"
 

@@ -19,6 +19,8 @@ from scheduler.api.hami_config.sections import DeviceConfig
 from scheduler.api.hami_config.sections import Enflame as Section
 from scheduler.api.pods import gpus
 from scheduler.api.pods.gpus import ContainerAsk, ContainerKind, GpuAsk
+from scheduler.api.reasons import CardRefusal
+from scheduler.devices.contract import Shown
 from scheduler.devices.vendors.vendor import Answer, Vendor, read_offered, read_register
 from scheduler.errors import BadInput
 from scheduler.schema import columns as c
@@ -121,6 +123,8 @@ def list_kinds(config: DeviceConfig) -> tuple[Vendor, ...]:
         write_more=_write_profiles,
         lock=None,
         chooser=c.TOGETHER,
+        shown=Shown(_PARTS, cores=_CORES),
+        codes={CardRefusal.TYPE: "ModeNotFit"},
     )
     return whole, parts
 

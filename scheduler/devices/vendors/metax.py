@@ -14,11 +14,12 @@ from functools import cache, partial
 
 import msgspec
 
-from scheduler.api import quantities, wire
+from scheduler.api import hami, quantities, wire
 from scheduler.api.cards import Card, CardUse, Sharing
 from scheduler.api.hami_config.sections import DeviceConfig
 from scheduler.api.pods import gpus
 from scheduler.api.pods.gpus import ContainerAsk, ContainerKind, GpuAsk
+from scheduler.api.reasons import CardRefusal
 from scheduler.devices.vendors.vendor import Answer, Vendor, read_offered, read_register
 from scheduler.errors import BadInput
 from scheduler.schema import choice_scores, marks
@@ -37,12 +38,10 @@ _LOSSES, _SCORES = "metax-tech.com/gpu.topology.losses", "metax-tech.com/gpu.top
 _BEST = 2_000
 # Whether the links between shared cards count that the pod gets as a whole.
 _BY_LINKS = "metax-tech.com/sgpu-topology-aware"
-_FLAGS = dict.fromkeys(("1", "t", "T", "TRUE", "true", "True"), True) | dict.fromkeys(
-    ("0", "f", "F", "FALSE", "false", "False"), False
-)
 _FIGURE_MAX = 2**31 - 1
 _GIB = 1024
 _NANOSECONDS = 10**9
+_CODES = {CardRefusal.HEALTH: "CardUnhealthy", CardRefusal.TYPE: "CardQosPolicyMismatch"}
 
 
 class _Told(msgspec.Struct, gc=False, frozen=True, rename="camel"):
@@ -123,6 +122,7 @@ def list_kinds(config: DeviceConfig) -> tuple[Vendor, ...]:
         read_use=_read_use,
         write_more=_write_uses,
         chooser=c.ZONES,
+        codes=_CODES,
     )
     return whole, shares
 
@@ -214,7 +214,7 @@ def _complete_ask(by_links: bool, ask: GpuAsk, pod: wire.Pod) -> GpuAsk:
         BadInput: an annotation has another value than those that there are.
     """
     notes = pod.metadata.annotations or {}
-    if _FLAGS.get(notes.get(_BY_LINKS, ""), by_links):
+    if hami.FLAGS.get(notes.get(_BY_LINKS, ""), by_links):
         ask = ask._replace(scorer=choice_scores.BY_ZONES)
     kind = read_word(notes, CLASS, CLASSES)
     policy = read_word(notes, POLICY, POLICIES) or DEFAULT_POLICY

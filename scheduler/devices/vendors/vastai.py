@@ -13,6 +13,7 @@ from msgspec import structs
 
 from scheduler.api.cards import Card
 from scheduler.api.hami_config.sections import DeviceConfig
+from scheduler.devices.contract import Shown
 from scheduler.devices.vendors.vendor import Vendor, list_registered
 from scheduler.schema import choice_scores
 from scheduler.schema import columns as c
@@ -51,6 +52,7 @@ def list_kinds(config: DeviceConfig) -> tuple[Vendor, ...]:
             nouse_ids=("vastaitech.com/nouse-gpuuuid",),
             list_cards=_list_cards,
             chooser=c.GROUPS,
+            shown=Shown(has_memory=False),
             scorer=choice_scores.BY_GROUPS,
         ),
     )

@@ -5,14 +5,15 @@ Source: HAMi v2.10 (Apache-2.0), ``pkg/device``; the cases in ``tests/data/hami/
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from scheduler.api import hami, quantities, wire
 from scheduler.api.cards import Card, CardUse, Slots
 from scheduler.api.pods.gpus import ContainerAsk, ContainerKind, GpuAsk
-from scheduler.devices.contract import HAMI_LOCK, Lock
+from scheduler.api.reasons import CardRefusal
+from scheduler.devices.contract import AS_ALLOCATED, HAMI_LOCK, Lock, Shown
 from scheduler.schema import choice_scores
 from scheduler.schema import columns as c
 
@@ -91,6 +92,8 @@ class Vendor:
         write_more: what else is written on the pod.
         lock: the lock under which the plugin serves pods; None for a plugin that has none.
         chooser: the number of the kernel that chooses among the devices.
+        shown: how the devices are shown in metrics under HAMi's names.
+        codes: the names of reasons why a device is refused, where they are not those of NVIDIA's cards.
         scorer: what HAMi's node policies add to the score of a node, as ``schema.choice_scores.NO_SCORE``.
     """
 
@@ -127,6 +130,8 @@ class Vendor:
     write_more: WriteMore = write_nothing
     lock: Lock | None = HAMI_LOCK
     chooser: int = c.WALK
+    shown: Shown = AS_ALLOCATED
+    codes: Mapping[CardRefusal, str] = field(default_factory=dict)
     scorer: int = choice_scores.NO_SCORE
 
     @property

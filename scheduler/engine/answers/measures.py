@@ -34,13 +34,14 @@ def copy_devices(inside: Inside, _: ask.Devices) -> ask.DeviceColumns:
     cluster = inside.cluster
     table, cards = cluster.nodes, cluster.cards
     nodes, card = table.columns, cards.columns
+    devices = cluster.registers.devices
     names, rows = list(table.rows), np.array(list(table.rows.values()), np.int64)
     own, pools = all_cards.stack_pools(cluster, rows), nodes.pools
     managed, at = pools.managed[own], pools.resource[own]
     runs = np.array([pools.start[own], pools.count[own]])
     return ask.DeviceColumns(
         names,
-        tuple(cluster.registers.devices.families),
+        tuple(devices.families),
         np.array([nodes.allocatable[at, rows], nodes.requested[at, rows]])
         * ~managed
         * pools.part[c.PART_GPUS, own],
@@ -49,6 +50,7 @@ def copy_devices(inside: Inside, _: ask.Devices) -> ask.DeviceColumns:
         runs * managed,
         np.array([card.total, card.used]),
         np.array([card.position, card.uuid, card.model]),
+        tuple(map(devices.show, devices.families)),
         cards.uuids.values,
         cards.models.values,
     )

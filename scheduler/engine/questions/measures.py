@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from scheduler.api.cards import Identity, Place, list_uses
 from scheduler.api.door.events import DemandRecalled
+from scheduler.devices.contract import Shown
 from scheduler.engine.questions.contract import Fact, Question, Readings, Steps
 from scheduler.measure.cards import Cards
 from scheduler.measure.figures import Figures
@@ -37,6 +38,7 @@ class DeviceColumns(NamedTuple):
         runs: [2, F, n] the first row of cards, and how many there are.
         cards: [2, 3, D] of each card: capacity, allocated.
         words: [3, D] index, number of the UUID, number of the model.
+        shown: [F] how they are shown in metrics that others have named.
         uuids, models: the words, by these numbers. Equal lists that are one object have not changed.
     """
 
@@ -48,6 +50,7 @@ class DeviceColumns(NamedTuple):
     runs: c.Ints
     cards: c.Ints
     words: c.Ints
+    shown: tuple[Shown, ...]
     uuids: Sequence[str]
     models: Sequence[str]
 

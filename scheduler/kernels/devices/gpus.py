@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from scheduler.kernels._jit import kernel, part, tiny
-from scheduler.kernels.devices import carving, linked, pools
+from scheduler.kernels.devices import carving, linked, pools, sharing
 from scheduler.schema import card_parts
 from scheduler.schema import columns as c
 from scheduler.schema.handles import Ints2
@@ -20,8 +20,10 @@ BY_SCORE, BY_NUMA, BY_USED, BY_INDEX = 1, 2, 3, 4
 
 # Positions in Scratch.codes, as in api/reasons.py CardRefusal.
 (HEALTH, CORDONED, TYPE, NUMA, UUID, NO_SLOTS, EXCLUSIVE, NO_MEMORY, NO_CORES, EXHAUSTED, MIG, TOO_FEW,
- TOO_MANY_ASKED, OTHER_CARD) = range(14)  # fmt: skip
+ TOO_MANY_ASKED, OTHER_CARD, CLASS) = range(15)  # fmt: skip
 
+# Of the figures that scores add up: MiB.
+_LAST = 2
 _F10 = np.float32(10.0)
 _F0 = np.float32(0.0)
 
@@ -31,11 +33,14 @@ def score_node(nodes: c.Nodes, pool: int) -> np.float32:
     """Return HAMi's node score: 10 · (sharers + cores + memory in use, each over its total), 0..30.
 
     Sums over all cards of one of the node's pools, healthy or not, before the pod is placed; float32. 0 where a
-    total is 0.
+    total is 0. The MiB of dies are their sharers, which count once.
     """
     score = _F0
+    are_dies = nodes.pools.chooser[pool] == c.GROUPS
     for i in range(3):
         figure = (c.SLOTS, c.CORES, c.MIB)[i]
+        if are_dies and i == _LAST:
+            break
         total = nodes.pools.total[figure, pool]
         if total == 0:
             return _F0
@@ -167,28 +172,15 @@ def find_code(
         return HEALTH
     if cards.cordoned[d]:
         return CORDONED
-    if not (ask.prefers.model_ok[cards.model[d]] and _has_mode(cards, ask, d)):
+    if ask.rules.any_idle and sharing.is_of_other_class(cards, ask, d):
+        return CLASS
+    if not (ask.prefers.model_ok[cards.model[d]] and sharing.has_mode(cards, ask, slot, d)):
         return TYPE
     if _is_elsewhere(cards, d, s):
         return NUMA
     if ask.prefers.uuid_ok.size > 0 and not ask.prefers.uuid_ok[cards.uuid[d]]:
         return UUID
     return int(_find_refusal(cards, ask, slot, start, j, n_picks, s))
-
-
-@tiny
-def _has_mode(cards: c.Cards, ask: c.Ask, d: int) -> bool:
-    """Whether a card has a mode that will do, or may get one as no other pod has a part of it, and other pods leave it open."""
-    if not ask.rules.any_idle:
-        return bool(ask.prefers.mode_ok[cards.mode[d]])
-    marks, is_idle = cards.marks[d], cards.used[c.SLOTS, d] == 0
-    if marks & ask.rules.closing != 0:
-        return False
-    if ask.rules.opening != 0 and not is_idle and marks & ask.rules.opening == 0:
-        return False
-    if ask.prefers.mode_ok[cards.mode[d]] or marks & ask.rules.keeping != 0:
-        return True
-    return bool(is_idle)
 
 
 @tiny

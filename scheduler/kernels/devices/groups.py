@@ -13,7 +13,7 @@ from scheduler.kernels._jit import part, tiny
 from scheduler.kernels.devices import gpus
 from scheduler.schema import columns as c
 
-# What ``s.order`` has of cards that cannot be picked.
+# What ``s.passing`` has of cards that cannot be picked.
 GONE = -1
 _EVERY, _NO_GROUP = -2, -1
 
@@ -66,9 +66,9 @@ def _pick_largest(
         if wanted not in (1, fitting):
             group = _find_largest(cards, start, count, s)
         for at in range(count - 1, -1, -1):
-            if n_picks < end and _is_left(cards, start, s.order[at], group):
-                gpus.pick_card(cards, ask, slot, start + s.order[at], n_picks, s)
-                s.order[at] = GONE
+            if n_picks < end and _is_left(cards, start, s.passing[at], group):
+                gpus.pick_card(cards, ask, slot, start + s.passing[at], n_picks, s)
+                s.passing[at] = GONE
                 n_picks += 1
     return n_picks
 
@@ -77,29 +77,45 @@ def _pick_largest(
 def find_fitting(
     cards: c.Cards, ask: c.Ask, slot: int, start: int, count: int, s: c.Scratch
 ) -> int:
-    """Leave in ``s.order`` the cards that the container may have, count them, and count why others are refused."""
-    for j in range(count):
-        s.order[j] = j
+    """Leave in ``s.passing`` the cards that the container may have, count them, and count why others are refused."""
+    if _begins_anew(ask, slot):
+        for j in range(count):
+            s.order[j] = j
     gpus.order_cards(cards, ask, start, count, s)
     fitting = 0
     for at in range(count):
-        j = s.order[at]
+        j = s.passing[at] = s.order[at]
         code = gpus.find_code(cards, ask, slot, start, j, 0, s)
         if code < 0:
             fitting += 1
         else:
             s.codes[code] += 1
-            s.order[at] = GONE
+            s.passing[at] = GONE
     return fitting
 
 
 @part
+def _begins_anew(ask: c.Ask, slot: int) -> bool:
+    """Whether no earlier container leaves its order to a container, so that of equal cards the same come first again.
+
+    Init containers come and go before the others.
+    """
+    if ask.containers[c.KIND, slot] == c.KIND_INIT:
+        return True
+    for earlier in range(slot):
+        is_init = ask.containers[c.KIND, earlier] == c.KIND_INIT
+        if ask.containers[c.N_CARDS, earlier] > 0 and not is_init:
+            return False
+    return True
+
+
+@part
 def _close_groups(cards: c.Cards, start: int, count: int, s: c.Scratch) -> int:
-    """Take the cards of groups that are in use out of ``s.order``; return how many."""
+    """Take the cards of groups that are in use out of ``s.passing``; return how many."""
     closed = 0
     for at in range(count):
-        if s.order[at] != GONE and _is_group_used(cards, start, count, s.order[at], s):
-            s.order[at] = GONE
+        if s.passing[at] != GONE and _is_group_used(cards, start, count, s.passing[at], s):
+            s.passing[at] = GONE
             s.codes[gpus.EXCLUSIVE] += 1
             closed += 1
     return closed
@@ -121,11 +137,11 @@ def _find_largest(cards: c.Cards, start: int, count: int, s: c.Scratch) -> int:
     """Find the group of which the most cards are left; the cards without a group count as one."""
     found, most = _EVERY, 0
     for at in range(count - 1, -1, -1):
-        if s.order[at] == GONE:
+        if s.passing[at] == GONE:
             continue
-        group, n = cards.group[start + s.order[at]], 0
+        group, n = cards.group[start + s.passing[at]], 0
         for other in range(count):
-            if _is_left(cards, start, s.order[other], group):
+            if _is_left(cards, start, s.passing[other], group):
                 n += 1
         if n > most:
             found, most = group, n
@@ -134,5 +150,5 @@ def _find_largest(cards: c.Cards, start: int, count: int, s: c.Scratch) -> int:
 
 @tiny
 def _is_left(cards: c.Cards, start: int, j: int, group: int) -> bool:
-    """Whether a card of ``s.order`` can be picked and is of a group."""
+    """Whether a card of ``s.passing`` can be picked and is of a group."""
     return bool(j != GONE and (group == _EVERY or cards.group[start + j] == group))

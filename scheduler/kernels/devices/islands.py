@@ -28,7 +28,10 @@ def choose_for_container(
     fitting = _find_fitting(cards, ask, slot, start, count, s)
     chosen = _choose_set(fitting, ask.containers[c.N_CARDS, slot])
     if chosen == 0:
-        s.codes[gpus.TOO_FEW] = _count_bits(fitting)
+        n_fitting = _count_bits(fitting)
+        # Those that fit are not linked as they must be, or there are too few of them.
+        is_enough = n_fitting >= ask.containers[c.N_CARDS, slot]
+        s.codes[gpus.NUMA if is_enough else gpus.TOO_FEW] = n_fitting
         return -1
     for j in range(_ALL):
         if chosen >> j & 1:

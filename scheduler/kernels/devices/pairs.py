@@ -32,42 +32,42 @@ def choose_for_container(
         return -1
     end = n_picks + wanted
     for at in range(count - 1, -1, -1):
-        module = _find_module(cards, start, s.order[at])
+        module = _find_module(cards, start, s.passing[at])
         for other in range(at, -1, -1):
             if (
                 n_picks < end
                 and module >= 0
-                and _find_module(cards, start, s.order[other]) == module
+                and _find_module(cards, start, s.passing[other]) == module
             ):
-                gpus.pick_card(cards, ask, slot, start + s.order[other], n_picks, s)
-                s.order[other] = groups.GONE
+                gpus.pick_card(cards, ask, slot, start + s.passing[other], n_picks, s)
+                s.passing[other] = groups.GONE
                 n_picks += 1
     return n_picks
 
 
 @part
 def _drop_singles(cards: c.Cards, start: int, count: int, s: c.Scratch) -> int:
-    """Take the cards out of ``s.order`` whose module has not both cards there; return how many."""
+    """Take the cards out of ``s.passing`` whose module has not both cards there; return how many."""
     # A card that is to go is noted as below ``GONE``, so that its module is still counted with it.
     dropped = 0
     for at in range(count):
-        j = s.order[at]
+        j = s.passing[at]
         if j == groups.GONE:
             continue
         n = 0
         for other in range(count):
-            k = s.order[other]
+            k = s.passing[other]
             k = groups.GONE - 1 - k if k < groups.GONE else k
             n += 1 if _find_module(cards, start, k) == _find_module(cards, start, j) else 0
         if n != _CARDS:
-            s.order[at] = groups.GONE - 1 - j
+            s.passing[at] = groups.GONE - 1 - j
             dropped += 1
     for at in range(count):
-        s.order[at] = max(s.order[at], groups.GONE)
+        s.passing[at] = max(s.passing[at], groups.GONE)
     return dropped
 
 
 @tiny
 def _find_module(cards: c.Cards, start: int, j: int) -> int:
-    """Return the number of the module that a card of ``s.order`` is on; -1 for a card that is gone."""
+    """Return the number of the module that a card of ``s.passing`` is on; -1 for a card that is gone."""
     return int(cards.position[start + j] // _CARDS) if j >= 0 else -1

@@ -45,10 +45,10 @@ def choose_for_container(
                 zone = _find_smallest(cards, start, count, 1, s)
             least = 1
         for at in range(count - 1, -1, -1):
-            j = s.order[at]
+            j = s.passing[at]
             if n_picks < end and j >= 0 and (zone == _EVERY or cards.group[start + j] == zone):
                 gpus.pick_card(cards, ask, slot, start + j, n_picks, s)
-                s.order[at] = groups.GONE
+                s.passing[at] = groups.GONE
                 n_picks += 1
     return n_picks
 
@@ -62,16 +62,16 @@ def _pick_quietest(
     while n_picks < end:
         best, least = -1, 0
         for at in range(count - 1, -1, -1):
-            if s.order[at] < 0:
+            if s.passing[at] < 0:
                 continue
-            online, offline = vendor_scores.count_classes(cards, start + s.order[at])
+            online, offline = vendor_scores.count_classes(cards, start + s.passing[at])
             rank = (online << marks.BITS) + offline
             if online == 0 and offline > 0:
                 rank += 1 << 2 * marks.BITS
             if best < 0 or rank < least:
                 best, least = at, rank
-        gpus.pick_card(cards, ask, slot, start + s.order[best], n_picks, s)
-        s.order[best] = groups.GONE
+        gpus.pick_card(cards, ask, slot, start + s.passing[best], n_picks, s)
+        s.passing[best] = groups.GONE
         n_picks += 1
     return n_picks
 
@@ -81,11 +81,11 @@ def _find_smallest(cards: c.Cards, start: int, count: int, least: int, s: c.Scra
     """Find the zone of which the fewest cards are left, ``least`` or more; the cards without a zone if there is none."""
     found, fewest = _NO_ZONE, count + 1
     for at in range(count - 1, -1, -1):
-        if s.order[at] < 0 or cards.group[start + s.order[at]] < 0:
+        if s.passing[at] < 0 or cards.group[start + s.passing[at]] < 0:
             continue
-        zone, n = cards.group[start + s.order[at]], 0
+        zone, n = cards.group[start + s.passing[at]], 0
         for other in range(count):
-            if s.order[other] >= 0 and cards.group[start + s.order[other]] == zone:
+            if s.passing[other] >= 0 and cards.group[start + s.passing[other]] == zone:
                 n += 1
         if least <= n < fewest:
             found, fewest = zone, n

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from scheduler.api.door.decisions import Detail
-from scheduler.api.reasons import CARD_CODES, CardRefusal
+from scheduler.api.reasons import CardRefusal
 from scheduler.devices import card_order
 from scheduler.devices.table import CARD_DRIVERS
 from scheduler.kernels import diagnose
@@ -88,10 +88,11 @@ def _tell_reasons(judged: Judged) -> RowReasons:
         _count_refusals(judged),
         _count_cards(judged.cluster, judged.ask.family, judged.rows),
     )
+    names = cards_seen.name_codes(judged)
     kinds, which = np.unique(np.column_stack((n_cards, codes)), axis=0, return_inverse=True)
     silent = _get_silent_texts(judged)
     texts = tuple(
-        _make_text(kind[1:], int(kind[0])) if kind[0] > 0 else silent[-int(kind[0])]
+        _make_text(kind[1:], int(kind[0]), names) if kind[0] > 0 else silent[-int(kind[0])]
         for kind in kinds
     )
     return RowReasons(texts, which.reshape(-1, 1) == np.arange(len(kinds)), n_cards <= 0)
@@ -107,7 +108,8 @@ def _sum_up_reasons(judged: Judged) -> Summary:
     reasons = [(_REFUSED, n_cards > 0), (none_told, n_cards == 0), (not_told, n_cards < 0)]
     counts = tuple((text, int(which.sum())) for text, which in reasons if which.any())
     found = card_figures.describe_refusals(judged, cards_seen.see_cards(judged, codes))
-    details = tuple(Detail(CARD_CODES[code], text) for code, text in found)
+    names = cards_seen.name_codes(judged)
+    details = tuple(Detail(names[code], text) for code, text in found)
     return Summary(counts, int((n_cards <= 0).sum()), details)
 
 
@@ -141,14 +143,14 @@ def _count_cards(cluster: Cluster, family: int, rows: c.Ints) -> c.Ints:
     return counted
 
 
-def _make_text(codes: c.Ints, cards: int) -> str:
+def _make_text(codes: c.Ints, cards: int, names: Mapping[CardRefusal, str]) -> str:
     """Make the text for one node with so many ``cards``."""
     if codes[CardRefusal.TOO_MANY_ASKED]:
         # This reason is about the whole node, not about some of its cards.
-        found = [CARD_CODES[CardRefusal.TOO_MANY_ASKED]]
+        found = [names[CardRefusal.TOO_MANY_ASKED]]
     else:
         found = sorted(
-            f"{int(n)}/{cards} {CARD_CODES[CardRefusal(i)]}" for i, n in enumerate(codes) if n
+            f"{int(n)}/{cards} {names[CardRefusal(i)]}" for i, n in enumerate(codes) if n
         )
     return f"{_REFUSED} ({', '.join(found)})"
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-from scheduler.api.reasons import CARD_CODES, CardRefusal
+from scheduler.api.reasons import CardRefusal
 from scheduler.devices import models
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
@@ -37,6 +38,6 @@ def describe_card(cluster: Cluster, d: int) -> Json:
     }
 
 
-def name_refusal(code: CardRefusal | None) -> str | None:
+def name_refusal(code: CardRefusal | None, names: Mapping[CardRefusal, str]) -> str | None:
     """Name the reason why a card does not suit; None if it suits."""
-    return None if code is None else CARD_CODES[code]
+    return None if code is None else names[code]

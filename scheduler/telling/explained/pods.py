@@ -11,6 +11,7 @@ from scheduler.api import wire
 from scheduler.api.cards import list_uses
 from scheduler.api.door.decisions import Diagnosis
 from scheduler.disruption.attempts import Made
+from scheduler.plugins import cards_seen
 from scheduler.state.pods import PodRecord
 from scheduler.telling import sayings
 from scheduler.telling.advice import advise, best, blocking, nearest, weighed
@@ -188,6 +189,7 @@ def _describe_nearest(scene: Scene, pod: PodRecord, node: str) -> Json | None:
             return None
         at = int(there[0])
     one = nearest.describe_node(asking, judged, at)
+    names = cards_seen.name_codes(judged)
     facts, shape = asking.cluster.nodes.facts[one.row], asking.make_shape(pod)
     counted = blocking.find_blocking(asking, shape, one.row) if shape is not None else {}
     return {
@@ -210,7 +212,10 @@ def _describe_nearest(scene: Scene, pod: PodRecord, node: str) -> Json | None:
         "cardsRequested": one.wanted,
         "cards": [
             devices.describe_card(asking.cluster, seen.row)
-            | {"refusal": devices.name_refusal(seen.refusal), "wouldDo": seen.refusal is None}
+            | {
+                "refusal": devices.name_refusal(seen.refusal, names),
+                "wouldDo": seen.refusal is None,
+            }
             for seen in one.cards
         ],
         "containers": [
@@ -218,7 +223,7 @@ def _describe_nearest(scene: Scene, pod: PodRecord, node: str) -> Json | None:
                 "names": list(asked.names),
                 "cardsRequested": asked.wanted,
                 "wouldDo": asked.refusals.count(None),
-                "refusals": [*map(devices.name_refusal, asked.refusals)],
+                "refusals": [devices.name_refusal(code, names) for code in asked.refusals],
             }
             for asked in one.containers
         ],

@@ -67,6 +67,7 @@ class _Cards(NamedTuple):
         kind: [d] the words of each card, by their place in ``kinds``.
         uuids, nodes: [d] of each card, ready for a label.
         in_units: [d] whether the compute counts in units.
+        has_memory: [d] whether the MiB are memory.
     """
 
     made_from: tuple[object, ...]
@@ -77,6 +78,7 @@ class _Cards(NamedTuple):
     uuids: list[str]
     nodes: list[str]
     in_units: c.Flags
+    has_memory: c.Flags
 
     def convert_to_percent(self, cores: c.Ints, cards: c.Ints | slice) -> c.Ints:
         """Convert an amount of compute of some cards to what the present names have of it."""
@@ -142,6 +144,7 @@ class HamiLines:
             ends = self._ends
         used = copies.cards[1][:, cards.rows]
         instances = parts.list_instances() if parts is not None else ()
+        used[c.MIB] *= cards.has_memory
         for name in self._names:
             yield from _write_cards(name, cards, ends[name], used)
             labels = _label_instances(name, cards, instances)
@@ -160,6 +163,7 @@ class HamiLines:
         by_row = {pod.row: pod for pod in holds.pods if pod.row >= 0}
         pods = [by_row[row] for row in holds.rows[known].tolist()]
         figures = (cards.convert_to_percent(cores, card), cores)
+        mib = mib * cards.has_memory[card]
         for name in self._names:
             write = _label_old_holds if name else _label_holds
             labels = write(cards, pods, card.tolist())
@@ -171,7 +175,7 @@ class HamiLines:
         rows = list_run_rows(runs[0].ravel(), runs[1].ravel())
         words, total = copies.words[:, rows], copies.cards[0][:, rows]
         # Numbers mean the same as long as the list to which they refer is the same.
-        names = (copies.nodes, id(copies.uuids), id(copies.models))
+        names = (copies.nodes, id(copies.uuids), id(copies.models), copies.shown)
         made_from = (names, runs.tobytes(), words.tobytes(), total.tobytes())
         if self._cards is None or self._cards.made_from != made_from:
             self._cards = _read_cards(made_from, copies, rows)
@@ -183,11 +187,20 @@ def _read_cards(made_from: tuple[object, ...], copies: DeviceColumns, rows: c.In
     (index, uuid, model), total = copies.words[:, rows], copies.cards[0][:, rows]
     n_cards = copies.runs[1]
     owner = np.repeat(np.tile(np.arange(len(copies.nodes)), len(n_cards)), n_cards.ravel())
+    family = np.repeat(np.arange(len(n_cards)), n_cards.sum(axis=1))
+    has_memory = np.array([one.has_memory for one in copies.shown], bool)[family]
+    cores = np.array([one.cores for one in copies.shown], np.int64)[family]
+    total[c.MIB] *= has_memory
+    total[c.CORES] = np.where(cores > 0, cores, total[c.CORES])
+    # The types of families come after the models.
+    has_type = np.array([bool(one.type) for one in copies.shown], bool)[family]
+    model = np.where(has_type, len(copies.models) + family, model)
+    names = [*copies.models, *(one.type for one in copies.shown)]
     kinds, kind = np.unique(
         [total[c.CORES], total[c.MIB], index, model], axis=1, return_inverse=True
     )
-    types = [text.escape_label(one) for one in copies.models]
-    in_units = np.array([one.upper().startswith(_COUNTED_IN_UNITS) for one in copies.models], bool)
+    types = [text.escape_label(one) for one in names]
+    in_units = np.array([one.upper().startswith(_COUNTED_IN_UNITS) for one in names], bool)
     nodes = [text.escape_label(one) for one in copies.nodes]
     return _Cards(
         made_from,
@@ -198,6 +211,7 @@ def _read_cards(made_from: tuple[object, ...], copies: DeviceColumns, rows: c.In
         [text.escape_label(copies.uuids[one]) for one in uuid.tolist()],
         [nodes[one] for one in owner.tolist()],
         in_units[model],
+        has_memory,
     )
 
 
