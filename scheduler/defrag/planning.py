@@ -14,7 +14,7 @@ from scheduler.defrag.contract import Plan, Terms, Totals
 from scheduler.defrag.movable import find_movable
 from scheduler.defrag.sets import Sets
 from scheduler.defrag.trying import Bundle, Trier
-from scheduler.defrag.waiters import LetTry, Waiters
+from scheduler.defrag.waiters import Limits, Waiters
 from scheduler.defrag.whole import Gauge
 from scheduler.state.cluster import Cluster
 from scheduler.state.entities import AnyEntity
@@ -35,14 +35,14 @@ class Planning:
         waiting: list[AnyEntity],
         terms: Terms,
         find_minimum: Callable[[PodRecord], float],
-        let_try: LetTry,
+        limits: Limits,
     ) -> None:
         """``waiting``: who was tried and has no room, in order; ``find_minimum``: as for ``find_movable``."""
         self._cluster, self._cycle, self._terms = cluster, cycle, terms
         if terms.only_for:
             waiting = [one for one in waiting if terms.only_for in {p.uid for p in one.members}]
         self._movable = find_movable(cluster, terms, find_minimum)
-        self._waiters = Waiters(cluster, cycle, waiting, let_try)
+        self._waiters = Waiters(cluster, cycle, waiting, limits)
         self._gauge = Gauge(cluster, terms.own)
         self._trier = self._make_trier()
 

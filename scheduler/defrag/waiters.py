@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
+from typing import NamedTuple
 
 import numpy as np
 
 from scheduler.cycle.schedule import Cycle
-from scheduler.schema.world import ANYWHERE
+from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
 from scheduler.state.entities import AnyEntity, Entity
 from scheduler.state.pods import Life, PodRecord
@@ -16,18 +17,28 @@ from scheduler.state.pods import Life, PodRecord
 _KINDS_MAX, _GROUPS_MAX = 32, 8
 
 
-# Whether the queue of a pod or group has room for it.
-LetTry = Callable[[AnyEntity], bool]
+class Limits(NamedTuple):
+    """What keeps who waits from room that is there.
+
+    Attributes:
+        let_try: whether its queue and the quotas of its namespace may have room for a pod or group.
+        find_nodes: finds [N] the nodes whose cards are small enough for the quotas of a pod.
+        let_stay: whether the quotas have room for a pod that has just been placed.
+    """
+
+    let_try: Callable[[AnyEntity], bool]
+    find_nodes: Callable[[PodRecord], c.Flags]
+    let_stay: Callable[[PodRecord], bool]
 
 
 class Waiters:
     """Those that were tried in vain, in their order. Pods that no rule distinguishes are one kind."""
 
     def __init__(
-        self, cluster: Cluster, cycle: Cycle, waiting: Iterable[AnyEntity], let_try: LetTry
+        self, cluster: Cluster, cycle: Cycle, waiting: Iterable[AnyEntity], limits: Limits
     ) -> None:
         """``waiting``: who was tried and found no room, the first one first."""
-        self._cluster, self._cycle, self._let_try = cluster, cycle, let_try
+        self._cluster, self._cycle, self._limits = cluster, cycle, limits
         self.entities = list(waiting)
         kinds: dict[Hashable, list[str]] = {}
         self.groups: list[Entity] = []
@@ -48,10 +59,17 @@ class Waiters:
         )
 
     def place_pod(self, pod: PodRecord) -> bool:
-        """Place a pod without a node if there is room for it, also in its queue; whether it has a node."""
-        return self._let_try(pod) and bool(
-            self._cycle.place_among(pod, ANYWHERE, explain=False).binds
-        )
+        """Place a pod without a node if there is room for it, also in its queue and its quotas; whether it has a node."""
+        if not self._limits.let_try(pod):
+            return False
+        with self._cluster.trial() as trial:
+            among = self._limits.find_nodes(pod)
+            is_placed = bool(self._cycle.place_among(pod, among, explain=False).binds)
+            # How much it has depends on its cards.
+            is_placed = is_placed and self._limits.let_stay(self._cluster.pods[pod.uid])
+            if is_placed:
+                trial.commit()
+        return is_placed
 
     def place_pods(self, row: int, priority: int, *, is_before: bool) -> Iterator[PodRecord]:
         """Place the pods that have room now that something has left a node; yield each.
@@ -84,7 +102,7 @@ class Waiters:
                 self._cluster.pods[pod.uid].life != Life.PENDING for pod in group.members
             ):
                 continue
-            if not self._let_try(group) or not self._cycle.could_place_group(group):
+            if not self._limits.let_try(group) or not self._cycle.could_place_group(group):
                 continue
             with self._cluster.trial() as trial:
                 plan = self._cycle.place_group(group)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 
 import structlog
 
@@ -23,6 +24,7 @@ from scheduler.kube.client import ApiClient
 
 # What was not written is tried again after so long; the time doubles as long as nothing is written at all.
 _AGAIN_SECONDS, _AGAIN_SECONDS_MAX = 30.0, 300.0
+_NEVER = float("inf")
 # So often a figure is written again that somebody else has replaced; what was seen before the last write counts as well.
 _REPLACED_MAX = 5
 _log = structlog.get_logger("evenkeel.offers")
@@ -41,6 +43,8 @@ class PartOffers:
         self._api, self._engine, self._is_leading = api, engine, is_leading
         # The nodes that are to be looked at, in the order in which they were seen.
         self._changed: dict[str, None] = {}
+        # Those that are not looked at before a time has passed, as the API server did not take what was written.
+        self._put_off: dict[str, None] = {}
         # By node and resource: what was written, and how often that was found replaced.
         self._written: dict[str, dict[str, tuple[int, int]]] = {}
         self._n_written = 0
@@ -53,10 +57,12 @@ class PartOffers:
                 self._note_changed(node.metadata.name)
             case events.Gone(kinds.NODES.name, name):
                 self._changed.pop(name, None)
+                self._put_off.pop(name, None)
                 self._written.pop(name, None)
 
     def begin_term(self) -> None:
         """For a new leader: look at all nodes."""
+        self._put_off.clear()
         for name in self._engine.ask(KnownNodes()):
             self._note_changed(name)
 
@@ -66,28 +72,39 @@ class PartOffers:
 
     async def run(self) -> None:
         """Write what has changed, until cancelled."""
-        wait = 0.0
+        wait, due, n_written = 0.0, _NEVER, 0
         while True:
-            await self._wake.wait()
-            self._wake.clear()
-            failed: dict[str, ApiError] = {}
-            n_written = self._n_written
-            while self._changed:
-                node = next(iter(self._changed))
-                del self._changed[node]
-                if (error := await self._write_offer(node)) is not None:
-                    failed[node] = error
-                # Most nodes have what they should have, and nothing is waited for.
-                await asyncio.sleep(0)
-            if failed:
+            is_due = await self._wait_until(due)
+            if is_due:
+                self._changed |= self._put_off
+                self._put_off.clear()
+            if failed := await self._write_changed():
                 _log_failures(failed)
-                is_in_vain = self._n_written == n_written
-                wait = min(2 * wait, _AGAIN_SECONDS_MAX) if is_in_vain and wait else _AGAIN_SECONDS
-                await asyncio.sleep(wait)
-                for node in failed:
-                    self._note_changed(node)
-            else:
-                wait = 0.0
+            if not self._put_off:
+                wait, due = 0.0, _NEVER
+            elif is_due or due == _NEVER:
+                wait = _lengthen(wait if self._n_written == n_written else 0.0)
+                due, n_written = asyncio.get_running_loop().time() + wait, self._n_written
+
+    async def _wait_until(self, due: float) -> bool:
+        """Wait for a change, or until a time of the loop; return whether it is past that time."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout_at(None if due == _NEVER else due):
+                await self._wake.wait()
+        self._wake.clear()
+        return asyncio.get_running_loop().time() >= due
+
+    async def _write_changed(self) -> dict[str, ApiError]:
+        """Write what has changed, and put off the nodes that the API server does not take; return why it does not."""
+        failed: dict[str, ApiError] = {}
+        while self._changed:
+            node = next(iter(self._changed))
+            del self._changed[node]
+            if node not in self._put_off and (error := await self._write_offer(node)) is not None:
+                failed[node], self._put_off[node] = error, None
+            # Most nodes have what they should have, and nothing is waited for.
+            await asyncio.sleep(0)
+        return failed
 
     async def _write_offer(self, node: str) -> ApiError | None:
         """Write what a node offers if it is not there; return the error if the API server did not take it."""
@@ -130,6 +147,10 @@ class PartOffers:
         if n == _REPLACED_MAX:
             _log.warning("somebody else writes what the cards of a node offer; it is left as it is", node=node, resource=resource, there=there, wanted=amount)  # fmt: skip
         return n < _REPLACED_MAX
+
+
+def _lengthen(wait: float) -> float:
+    return min(2 * wait, _AGAIN_SECONDS_MAX) if wait else _AGAIN_SECONDS
 
 
 def _log_failures(failed: Mapping[str, ApiError]) -> None:

@@ -132,7 +132,8 @@ def _make_bound(name: str, resource: str, *, init: bool = False, owner: str = ""
     body = pod(name, namespace=TENANT, nodeName="gpu-1", containers=[container()])
     body["spec"]["initContainers" if init else "containers"] = [taking]
     if owner:
-        ref = {"apiVersion": "v1", "kind": owner, "name": "x", "uid": "x", "controller": True}
+        group = "nvidia.com/v1" if owner == "ClusterPolicy" else "v1"
+        ref = {"apiVersion": group, "kind": owner, "name": "x", "uid": "x", "controller": True}
         body["metadata"]["ownerReferences"] = [ref]
     return body
 
@@ -171,6 +172,33 @@ def test_who_may_patch_nodes_may_name_the_node_but_not_in_anothers_words(
         # The words alone are no right.
         body["metadata"]["name"] = "forged"
         assert tenant.call("POST", PODS, body).status == 403
+
+
+# What the charts of NVIDIA's GPU operator give its validator, and those of KAI its binder, as far as it counts here.
+VALIDATOR = accounts.make_rule("get update", "clusterpolicies/finalizers", "nvidia.com")
+BINDER = accounts.make_rule("create", "pods/binding")
+
+
+@pytest.mark.parametrize(
+    ("account", "right", "owner"),
+    [("nvidia-operator-validator", VALIDATOR, "ClusterPolicy"), ("binder", BINDER, "")],
+)
+def test_components_of_other_projects_that_name_the_node_may_do_so(
+    tenant: Tenant, account: str, right: Json, owner: str
+) -> None:
+    """Neither may patch nodes. What the right is good for in all namespaces, it is not in one, nor in a template."""
+    cp = tenant.cp
+    pods = accounts.make_rule("create get delete", "pods")
+    accounts.apply(cp, accounts.make_account(account, "kube-system", pods, right))
+    token = cp.kubectl("create", "token", account, "-n", "kube-system").strip()
+    for i, (kind, status) in enumerate([(owner, 201), ("ReplicaSet", 403)]):
+        body = _make_bound(f"{account}-{i}", "nvidia.com/gpu", init=True, owner=kind)
+        answer = cp.request("POST", PODS, body, token=token)
+        assert answer.status == status, answer.body
+    body = _make_bound(f"{account}-forged", "nvidia.com/gpu", owner=owner)
+    answer = tenant.call("POST", PODS, body)
+    assert answer.status == 403, answer.body
+    assert "select one by its label kubernetes.io/hostname" in answer.body["message"]
 
 
 def test_the_label_of_the_same_name_is_refused(tenant: Tenant) -> None:

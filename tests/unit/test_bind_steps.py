@@ -147,6 +147,18 @@ async def test_a_turn_that_is_begun_again_takes_its_rows_again_and_no_others() -
     assert job.begun_steps == [before]
 
 
+async def test_a_job_is_given_back_that_the_same_step_of_its_turn_fails_again_and_again() -> None:
+    """Also where another step of the turn is taken each time: its plugins have a lock, and others have none."""
+    said: list[str] = []
+    steps = Steps([Step("a", said), Step("b", said, answer=LOST)])
+    job = Job(Bind(made_job().uid, "n", (Grant("HAMi", ((),)),)), made_job().pod, 1, 0.0)
+    job.has_turn = True
+    for _ in range(6):
+        assert isinstance(await steps.take(job, yes), Contended)
+    with pytest.raises(ApiError):
+        await steps.take(job, yes)
+
+
 async def test_a_step_that_waits_is_behind_the_job_once_it_goes_on() -> None:
     said: list[str] = []
     waits = Waits("news")

@@ -5,7 +5,19 @@ from typing import Any
 import pytest
 
 from scheduler.plan.quotas import EXCEEDED
-from tests.unit.test_defrag import LARGE, NODES, SMALL, Json, moved, planned, stays, waiting
+from tests import make
+from tests.unit.test_defrag import (
+    LARGE,
+    NODES,
+    SMALL,
+    Json,
+    moved,
+    planned,
+    share,
+    stays,
+    waiting,
+)
+from tests.unit.test_simulate_what_if import gpu_node
 
 
 def quota(hard: Json, used: Any = None, namespace: str = "default") -> Json:
@@ -55,3 +67,17 @@ def test_nobody_is_let_in_whom_a_quota_of_devices_refuses() -> None:
         assert moved(found) == [("small", "a", "b")]
         (move,) = found["bundles"][0]["moves"]
         assert [one["pod"]["name"] for one in move["letsIn"]] == let_in
+
+
+@pytest.mark.parametrize(("most", "let_in"), [("1900", ["wide"]), ("1899", [])])
+def test_a_part_of_a_card_counts_by_the_card_that_has_room(most: str, let_in: list[str]) -> None:
+    """All of the smallest card would be within the quota, but it is in use."""
+    small = gpu_node("c", cards=[make.card(uuid="c-0", mib=200, sharers=9)])
+    wide = waiting("wide", gpu=1)
+    for given in wide["spec"]["containers"][0]["resources"].values():
+        given["nvidia.com/gpumem-percentage"] = "100"
+    objects = (*NODES, small, SMALL, LARGE, share("busy", "c-0", 200, kind=""), wide)
+    found = planned(*objects, quota({"limits.nvidia.com/gpumem": most}))
+    assert moved(found) == [("small", "a", "b")]
+    (move,) = found["bundles"][0]["moves"]
+    assert [one["pod"]["name"] for one in move["letsIn"]] == let_in

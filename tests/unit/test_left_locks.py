@@ -24,7 +24,7 @@ class Api:
     """A node with a lock, and a pod ``there``; ``before_write`` is called before each write."""
 
     def __init__(self, lock: str) -> None:
-        self.lock, self.version = lock, 1
+        self.lock, self.version, self.has_pod = lock, 1, True
         self.before_write: Callable[[], None] = lambda: None
         self.read: list[str] = []
 
@@ -38,7 +38,7 @@ class Api:
                     "name": "n", "uid": "n", "resourceVersion": version, "annotations": notes
                 }
             }  # fmt: skip
-        if not path.endswith("/there"):
+        if not (self.has_pod and path.endswith("/there")):
             raise ApiError(404, "NotFound", path)
         return {"metadata": {"uid": "there"}, "spec": {}, "status": {}}
 
@@ -53,8 +53,8 @@ class Api:
         return b""
 
 
-async def look(api: Api, config: Config | None = None, **more: Any) -> Api:
-    """Let a new leader look at the node as it is."""
+async def look(api: Api, config: Config | None = None, *, goes: bool = False, **more: Any) -> Api:
+    """Let a new leader look at the node as it is; ``goes``: the pod ``there`` goes afterwards."""
     engine = Engine(config or Config())
     locks = LeftLocks(api, engine, lambda: True)  # type: ignore[arg-type]
     seen = events.Seen(
@@ -67,6 +67,12 @@ async def look(api: Api, config: Config | None = None, **more: Any) -> Api:
     assert not api.read
     locks.begin_term()
     await asyncio.sleep(0.05)
+    if goes:
+        # Another pod goes first: that means nothing.
+        locks.hear(events.Gone("Pod", "other"))
+        api.has_pod = False
+        locks.hear(events.Gone("Pod", "there"))
+        await asyncio.sleep(0.05)
     task.cancel()
     return api
 
@@ -79,6 +85,13 @@ async def test_the_lock_of_a_pod_that_is_gone_is_removed() -> None:
     "lock", ["2026-01-01T00:00:00Z,default,there", "2026-01-01T00:00:00Z", "what,is,this,here"]
 )
 async def test_what_names_no_pod_that_is_gone_stays(lock: str) -> None:
+    assert (await look(Api(lock))).lock == lock
+
+
+async def test_a_lock_goes_with_its_pod_that_an_earlier_process_has_bound() -> None:
+    """Nobody else looks at it: no job of this process has written it."""
+    lock = "2026-01-01T00:00:00Z,default,there"
+    assert not (await look(Api(lock), goes=True)).lock
     assert (await look(Api(lock))).lock == lock
 
 

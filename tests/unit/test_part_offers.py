@@ -139,27 +139,40 @@ async def test_one_line_is_logged_for_each_cause_and_less_and_less_often(
     waits: list[float] = []
     monkeypatch.setattr(offers, "_AGAIN_SECONDS", 0.02)
     monkeypatch.setattr(offers, "_AGAIN_SECONDS_MAX", 0.05)
-    sleep = asyncio.sleep
+    lengthen = offers._lengthen
 
-    async def note_wait(seconds: float) -> None:
-        waits.extend([seconds] if seconds else [])
-        await sleep(seconds)
+    def note_wait(before: float) -> float:
+        waits.append(lengthen(before))
+        return waits[-1]
 
     world = _World()
     world.api.refuses = 9 * 4
     world.see(*(_make_node(f"n{i}") for i in range(9)))
     task = asyncio.create_task(world.offers.run())
     with structlog.testing.capture_logs() as logs:
-        monkeypatch.setattr(asyncio, "sleep", note_wait)
-        await sleep(0.6)
+        monkeypatch.setattr(offers, "_lengthen", note_wait)
+        await asyncio.sleep(0.6)
         # A failure after a success is another cause.
         world.api.refuses = 1
         world.see(_make_node("late"))
-        await sleep(0.1)
+        await asyncio.sleep(0.1)
     task.cancel()
     assert [one["nodes"] for one in logs] == [9, 9, 9, 9, 1]
     assert waits == [0.02, 0.04, 0.05, 0.05, 0.02]
     assert len(world.api.written) == 10
+
+
+async def test_a_node_that_is_not_taken_delays_no_other() -> None:
+    world = _World()
+    world.api.refuses = 1
+    world.see(_make_node("a"))
+    task = asyncio.create_task(world.offers.run())
+    await asyncio.sleep(0.02)
+    world.see(_make_node("b"), _make_node("a"))
+    await asyncio.sleep(0.02)
+    task.cancel()
+    # The first one was seen again, and waits all the same.
+    assert [path for _, path, _ in world.api.written] == ["/api/v1/nodes/b/status"]
 
 
 async def test_others_have_their_turn_between_two_nodes() -> None:

@@ -209,3 +209,17 @@ def test_a_pod_that_says_too_much_is_taken_for_one_that_accepts_every_node(
     engine.handle(events.Seen(make.hami_node(name="n", cards=1, labels=labels)), 0.0)
     assert not engine.ask(SharedGpus(names.GPU, make.pod(name="p", spec=say(most))))
     assert engine.ask(SharedGpus(names.GPU, make.pod(name="p", spec=say(most + 1))))
+
+
+@pytest.mark.parametrize(("n", "is_compared"), [(100, True), (101, False)])
+def test_many_tolerations_are_not_compared_with_the_taints_of_each_of_many_nodes(
+    n: int, *, is_compared: bool
+) -> None:
+    engine = Engine(Config())
+    for i in range(n):
+        node = make.hami_node(name=f"n{i}", cards=[make.card(uuid=f"{i}", mib=8192)])
+        node.spec.taints = [wire.Taint(key=f"t{i}", value="x", effect="NoSchedule")]
+        engine.handle(events.Seen(node), 0.0)
+    tolerations = [{"operator": "Equal", "value": f"{i}"} for i in range(200)]
+    asked = SharedGpus(names.GPU, make.pod(name="p", spec={"tolerations": tolerations}))
+    assert bool(engine.ask(asked)) != is_compared

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from scheduler.defrag.contract import Plan
 from scheduler.defrag.planning import Planning
+from scheduler.defrag.waiters import Limits
 from scheduler.engine.answers.inside import Inside
 from scheduler.engine.questions import defrag as ask
 from scheduler.engine.space_quotas import find_common_excess
+from scheduler.schema import columns as c
+from scheduler.schema.world import ANYWHERE
 from scheduler.state.entities import AnyEntity, Entity
 from scheduler.state.pods import Life, PodRecord
 from scheduler.tenancy.kai.rules import find_over, find_preempt_seconds, make_taker
@@ -30,8 +33,16 @@ def plan_moves(inside: Inside, question: ask.PlanOfMoves) -> Plan:
         taker = make_taker(inside.shares, entity) if len(inside.shares.tree) else None
         return taker is None or find_over(taker) is None
 
+    def find_nodes(pod: PodRecord) -> c.Flags:
+        found = inside.spaces.find_rows(pod)
+        return ANYWHERE if found is None else found[0]
+
+    def let_stay(pod: PodRecord) -> bool:
+        return inside.spaces.find_over(pod) is None
+
     cluster, cycle, terms = inside.cluster, inside.cycle, question.terms
-    return Planning(cluster, cycle, waiting, terms, find_minimum, let_try).make_plan()
+    limits = Limits(let_try, find_nodes, let_stay)
+    return Planning(cluster, cycle, waiting, terms, find_minimum, limits).make_plan()
 
 
 def _exceeds_quota(inside: Inside, entity: AnyEntity) -> bool:

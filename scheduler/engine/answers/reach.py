@@ -19,6 +19,8 @@ from scheduler.state.nodes import NodeFacts, NodeTable, TaintKey
 
 # The most that is compared: requirements, labels and tolerations; values of requirements; labels that nodes have.
 _WORDS_MAX, _VALUES_MAX, _LABELS_MAX = 200, 2000, 10
+# Nodes may have a taint each: the most tolerations that are compared with the different taints of all nodes.
+_MATCHES_MAX = 20_000
 # Kubernetes sets these taints for as long as a state lasts.
 _STATES = "node.kubernetes.io/"
 _ABSENT = 0
@@ -79,7 +81,8 @@ def _find_accepted(pod: wire.Pod, nodes: NodeTable) -> c.Flags | None:
     known = [key for key in wanted if nodes.has_label(key)]
     if len(known) > _LABELS_MAX:
         return None
-    labels = {key: _Column([one and one.labels.get(key) for one in facts]) for key in known}
+    labels_of = [{} if one is None else one.labels for one in facts]
+    labels = {key: _Column([there.get(key) for there in labels_of]) for key in known}
     has_names = any(term.names for term in terms or ())
     names = _Column([one and one.name for one in facts] if has_names else [])
 
@@ -96,7 +99,10 @@ def _find_accepted(pod: wire.Pod, nodes: NodeTable) -> c.Flags | None:
             met &= names.find_meeting(one)
         return met
 
-    accepted = meet_all(selector) & _find_tolerated(pod, facts, nodes.devices.is_family)
+    tolerated = _find_tolerated(pod, facts, nodes.devices.is_family)
+    if tolerated is None:
+        return None
+    accepted = meet_all(selector) & tolerated
     if terms is not None:
         matched = np.zeros(len(facts), np.bool_)
         for term in terms:
@@ -109,18 +115,22 @@ def _find_accepted(pod: wire.Pod, nodes: NodeTable) -> c.Flags | None:
 
 def _find_tolerated(
     pod: wire.Pod, facts: Sequence[NodeFacts | None], is_family: Callable[[str], bool]
-) -> c.Flags:
+) -> c.Flags | None:
+    """Find [N] the nodes whose taints a pod tolerates; None if that would take too long."""
     tolerations: list[TolerationKey] = [
         (one.key, one.operator or "Equal", one.value, one.effect)
         for one in pod.spec.tolerations or ()
     ]
     known: dict[tuple[TaintKey, ...], bool] = {(): True}
-    found = np.ones(len(facts), np.bool_)
+    left, found = _MATCHES_MAX, np.ones(len(facts), np.bool_)
     for row, one in enumerate(facts):
         if one is None or not one.taints:
             continue
         is_tolerated = known.get(one.taints)
         if is_tolerated is None:
+            left -= len(one.taints) * len(tolerations)
+            if left < 0:
+                return None
             is_tolerated = known[one.taints] = not any(
                 is_hard(taint)
                 and not (taint[0].startswith(_STATES) or is_family(taint[0]))
@@ -135,9 +145,9 @@ class _Column:
     """The values of one label on all nodes, each by a number."""
 
     def __init__(self, values: Sequence[str | None]) -> None:
-        numbers: dict[str | None, int] = {None: _ABSENT}
-        self._of_row = np.array([numbers.setdefault(one, len(numbers)) for one in values], np.int64)
-        self._numbers = numbers
+        self._numbers = {one: i for i, one in enumerate(dict.fromkeys((None, *values)))}
+        numbers = map(self._numbers.__getitem__, values)
+        self._of_row = np.fromiter(numbers, np.int64, len(values))
 
     def find_meeting(self, one: Requirement) -> c.Flags:
         """Find [N] the nodes whose label meets a requirement of a NodeSelectorTerm."""

@@ -55,9 +55,10 @@ class Steps:
                 # What the step wrote may be there all the same, so it is undone.
                 answer = Contended(str(error))
             else:
-                job.n_unanswered = 0
-                if isinstance(answer, Contended) and not step.is_final:
-                    job.begun_steps.pop()
+                if isinstance(answer, Contended):
+                    job.n_unanswered = 0
+                    if not step.is_final:
+                        job.begun_steps.pop()
             if isinstance(answer, Contended):
                 await self.undo_turn(job, may_write)
                 job.n_taken = min(job.n_taken, self._turn_at)
@@ -66,6 +67,8 @@ class Steps:
             if not isinstance(answer, Done):
                 _log_wait(job, step, answer)
                 return answer
+        # Not before all steps are taken: a step that is taken each time does not hide one that never is.
+        job.n_unanswered = 0
         return Done()
 
     def _find_next(self, job: Job) -> Step | None:
