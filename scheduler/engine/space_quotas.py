@@ -87,6 +87,8 @@ class NamespaceQuotas:
         self, batch: Sequence[AnyEntity], now: float, outcome: Outcome, *, explain: bool
     ) -> Outcome:
         """Decide for a batch, in its order; those without room in their namespaces are held. Notes go to ``outcome``."""
+        if not self.ledger.has_any:
+            return self._kai.schedule(batch, now, explain=explain)
         made, together = Outcome(), list[AnyEntity]()
 
         def decide() -> None:
@@ -206,6 +208,8 @@ class NamespaceQuotas:
             # There may be smaller cards now, of which pods that ask a part take less.
             self._cards_at = self._cluster.cards.version
             changed |= self._waiting.keys()
+        if not changed and not self._woken:
+            return
         again = [space for space in list(self._woken) if self._note_vain(space)]
         for space in changed:
             self._vain.pop(space, None)

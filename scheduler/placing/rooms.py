@@ -136,6 +136,8 @@ class Rooms:
 
     def are_shared(self, shape: Shape) -> bool:
         """Whether devices that the pods of a shape request may be those of a shared pool."""
+        if not self._cluster.shared.are_there:
+            return False
         asks, find = (shape.ask, *shape.ask.more), self._cluster.shared.find_family
         return any(ask.family >= 0 and find(ask.family) for ask in asks)
 

@@ -40,6 +40,11 @@ class SharedPools:
         if self._known:
             self._write_reach()
 
+    @property
+    def are_there(self) -> bool:
+        """Whether there is any shared pool; most clusters have none."""
+        return bool(self._known)
+
     def find_family(self, family: int) -> bool:
         """Whether a shared pool has devices of a family."""
         pools = self._nodes.columns.pools

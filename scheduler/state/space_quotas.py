@@ -226,6 +226,11 @@ class SpaceQuotas:
 
     # Room.
 
+    @property
+    def has_any(self) -> bool:
+        """Whether any namespace has a quota of devices."""
+        return bool(self._spaces)
+
     def has_quotas(self, namespace: str) -> bool:
         """Whether any quota of devices is about a namespace."""
         return namespace in self._spaces
