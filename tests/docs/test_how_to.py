@@ -1,13 +1,18 @@
 """The pages on how to change the code tell of the code as it is."""
 
 import re
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pytest
 
 from scheduler.api.hami_config.chart import CHART
+from scheduler.api.hami_config.maps import DeviceSettings
+from scheduler.devices.admission.vendors import list_mutations
 from scheduler.devices.contract import CardDriver
-from scheduler.devices.table import Devices
+from scheduler.devices.table import Devices, list_drivers
+from scheduler.devices.vendors import table as vendors
 from scheduler.devices.vendors.driver import VendorCards
 from scheduler.plugins import table
 from scheduler.plugins.contract import Change, Held, Hint, Rule
@@ -54,11 +59,13 @@ def test_all_that_a_driver_of_cards_must_have_is_named() -> None:
     assert members - words == set()
 
 
-def test_the_vendor_that_is_shown_gets_its_devices() -> None:
-    """Followed literally: the file of the page is all that a cluster needs."""
+def test_the_vendor_that_is_shown_gets_its_devices(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Followed literally: the file of the page, and its line, are all that the scheduler and its webhook need."""
     (defined,) = code("add-a-device-driver.md")
+    monkeypatch.setattr(vendors, "_VENDORS", (*vendors._VENDORS, SimpleNamespace(**defined)))
     (kind,) = defined["list_kinds"](CHART)
-    cluster = Cluster(devices=Devices((VendorCards(kind),)))
+    assert kind.word in list_mutations.__wrapped__(CHART)
+    cluster = Cluster(devices=Devices(list_drivers("gpu=on", DeviceSettings())))
     register = '[{"id":"a","count":4,"devmem":1000,"devcore":100,"type":"Acme","health":true}]'
     cluster.see_node(
         make.node(

@@ -22,7 +22,7 @@ from scheduler.api.hami_config.sections import (
     Shares,
 )
 from scheduler.devices.admission.drafts import ContainerDraft, PodDraft
-from scheduler.devices.vendors import ascend, kunlun, metax
+from scheduler.devices.vendors import ascend, kunlun, metax, table
 from scheduler.errors import BadInput
 
 # Gives a container what it lacks, and says whether it requests devices. Raises ``BadInput`` for what cannot be.
@@ -50,16 +50,8 @@ def _mutate(
 
 
 def _list_parts(config: DeviceConfig) -> Iterator[tuple[str, _Part]]:
-    plain = {
-        "MLU": config.cambricon.cards,
-        "DCU": config.hygon.cards,
-        "GCU": config.enflame.cards,
-        "Metax-GPU": config.metax.cards,
-        "kunlun": config.kunlun.cards,
-        "Vastai": config.vastai.cards,
-        "Biren": config.biren.cards,
-    }
-    yield from ((word, partial(_count, resource)) for word, resource in plain.items())
+    yield from ((kind.word, partial(_count, kind.cards)) for kind in table.list_kinds(config))
+    # Of these more is checked or completed, in the place of the count.
     yield "AMD", partial(_mutate_amd, config.amd)
     yield "Mthreads", partial(_mutate_mthreads, config.mthreads)
     yield "Metax-SGPU", partial(_mutate_metax, config.metax)

@@ -18,6 +18,7 @@ from scheduler.devices.vendors import (
     vastai,
 )
 from scheduler.devices.vendors.driver import VendorCards
+from scheduler.devices.vendors.vendor import Vendor
 
 _VENDORS = (
     amd,
@@ -35,7 +36,12 @@ _VENDORS = (
 )
 
 
-def list_drivers(config: DeviceConfig) -> tuple[VendorCards, ...]:
-    """List the drivers of all kinds of devices that a configuration gives a resource."""
+def list_kinds(config: DeviceConfig) -> tuple[Vendor, ...]:
+    """List all kinds of devices that a configuration gives a resource."""
     kinds = (kind for vendor in _VENDORS for kind in vendor.list_kinds(config))
-    return tuple(VendorCards(kind) for kind in kinds if kind.cards)
+    return tuple(kind for kind in kinds if kind.cards)
+
+
+def list_drivers(config: DeviceConfig) -> tuple[VendorCards, ...]:
+    """List their drivers."""
+    return tuple(map(VendorCards, list_kinds(config)))
