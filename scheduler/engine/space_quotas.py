@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-import numpy as np
-
 from scheduler.api import kinds, steering
 from scheduler.api.door import notes
 from scheduler.api.door.decisions import Outcome
@@ -21,7 +19,6 @@ from scheduler.cycle.schedule import Cycle
 from scheduler.engine.kai_queues import KaiQueues
 from scheduler.engine.keeping import Keeper
 from scheduler.errors import BadInput
-from scheduler.schema import columns as c
 from scheduler.schema.world import ANYWHERE
 from scheduler.state.cluster import Cluster
 from scheduler.state.entities import AnyEntity, Entity
@@ -167,13 +164,9 @@ class NamespaceQuotas:
 
     def _try(self, pod: PodRecord, made: Outcome, *, explain: bool) -> Excess | None:
         """Place a pod where its cards are small enough; return the limit that it would exceed everywhere."""
-        among: c.Flags = ANYWHERE
-        found = self.ledger.find_rows(pod)
-        if found is not None:
-            fits, excess = found
-            among = fits
-            if excess is not None and not np.any(fits & self._cluster.nodes.columns.valid):
-                return excess
+        among, excess = self.ledger.find_rows(pod) or (ANYWHERE, None)
+        if excess is not None:
+            return excess
         with self._cluster.trial() as trial:
             placed = self._cycle.place_among(pod, among, explain=explain)
             over = self.ledger.find_over(self._cluster.pods[pod.uid])

@@ -16,6 +16,8 @@ Key = tuple[int, int]
 Slot = tuple[ContainerKind, Any]
 Sum = Callable[[Sequence[Slot]], int]
 
+_PERCENT = 100
+
 
 class Limit(NamedTuple):
     """One limit of a quota.
@@ -46,6 +48,12 @@ def is_relative(ask: GpuAsk) -> bool:
     return any(one.cards and (not one.mem_mib or one.core_percent) for one in ask.containers)
 
 
+def find_able(ask: GpuAsk, mib: c.Ints, pools: c.Ints) -> c.Flags:
+    """Find [N] the nodes with devices that could serve it, by their MiB and pools: devices that are counted are whole."""
+    parts = (one.cards and not one.mem_mib and one.mem_percent < _PERCENT for one in ask.containers)
+    return mib > 0 if any(parts) else pools > c.NO_POOL
+
+
 def list_mib(ask: GpuAsk, of_card: Any) -> list[Slot]:
     """List what each container asks of memory, if a card has so many MiB; likewise by node."""
     return [
@@ -57,7 +65,7 @@ def list_mib(ask: GpuAsk, of_card: Any) -> list[Slot]:
 
 def _take_part(of_card: Any, percent: int) -> Any:
     """Take a part of a card's figure, which is never 0; likewise by node."""
-    part = of_card * percent // 100
+    part = of_card * percent // _PERCENT
     # Python's own numbers have no bound, and nobody has checked yet what a pod in a review asks.
     return np.maximum(1, part) if isinstance(part, np.ndarray) else max(1, part)
 

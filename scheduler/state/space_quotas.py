@@ -26,6 +26,7 @@ from scheduler.state.space_amounts import (
     Largest,
     Limit,
     Sum,
+    find_able,
     is_relative,
     list_cores,
     list_largest_parts,
@@ -323,17 +324,19 @@ class SpaceQuotas:
         return None
 
     def find_rows(self, pod: PodRecord) -> tuple[c.Flags, Excess | None] | None:
-        """Find [N] the nodes with cards that are small enough for the room that is left; None: their size means nothing.
+        """Find [N] the nodes without cards that are too large for the room that is left; None: their size means nothing.
 
-        Also the limit that keeps the pod off other nodes; None if nothing does.
+        Also the limit that keeps the pod off all nodes that could ever serve it; None if some of them are left.
         """
         parts = [ask for ask in _list_asks(pod) if ask.by_card and is_relative(ask)]
         if not parts or pod.namespace not in self._spaces:
             return None
         fits, excess = np.ones(self._nodes.capacity, np.bool_), None
+        could = self._nodes.columns.valid
         for ask in parts:
             family = self._devices.find_family(ask.family)
             cores, mib, _ = self._measure_pools(family)
+            could = could & find_able(ask, mib, self._nodes.find_pools(family))
             for figure, asked in ((c.MIB, list_mib(ask, mib)), (c.CORES, list_cores(ask, cores))):
                 # What does not depend on the card is one number for all nodes.
                 needed = np.broadcast_to(sum_rows(asked), mib.shape)
@@ -344,7 +347,7 @@ class SpaceQuotas:
                     if beyond.any():
                         fits &= ~beyond
                         excess = _describe(kept, limit, int(needed[beyond].min()))
-        return fits, excess
+        return fits, None if np.any(fits & could) else excess
 
     def _list_limiting(self, pod: PodRecord, key: Key) -> Iterator[tuple[_Kept, Limit]]:
         for kept in self._spaces[pod.namespace].values():
@@ -373,9 +376,7 @@ class SpaceQuotas:
                     if pod.template.most and kept.quota.includes(pod.scopes, pod.priority_class):
                         found.update(self._read_amounts(pod))
                 if +found != +kept.taken:
-                    wrong.append(
-                        f"quota {space}/{kept.quota.name}: {kept.taken} counted, not {found}"
-                    )
+                    wrong.append(f"{space}/{kept.quota.name}: {kept.taken} counted, not {found}")
         return "; ".join(wrong)
 
 

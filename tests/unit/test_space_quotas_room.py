@@ -207,3 +207,30 @@ def test_a_limit_below_what_is_used_holds_nobody_who_asks_nothing_of_it() -> Non
     assert world.why("asks").startswith(
         "exceeded quota: q, requested: limits.nvidia.com/gpucores=1"
     )
+
+
+@pytest.mark.parametrize("beside", ["plain", "counted"])
+def test_nodes_that_serve_no_part_of_a_card_do_not_hide_the_quota(beside: str) -> None:
+    """Else the pod would be unschedulable, and an autoscaler would add a node for it."""
+    world = Spaces()
+    other = make.node(name=beside, allocatable={"nvidia.com/gpu": 8} if beside == "counted" else {})
+    world.see(node(1, "big", mib=40_000), other, quota(mem=18_000))
+    world.see(ask("a", nvidia_gpu=1, nvidia_gpumem_percentage=50))
+    assert world.decide() == {}
+    assert (
+        "requested: limits.nvidia.com/gpumem=20000, used: limits.nvidia.com/gpumem=0"
+        in world.why("a")
+    )
+    world.see(node(1, "small", mib=16_000))
+    assert world.decide() == {"a": "small"}
+
+
+def test_a_whole_card_of_a_node_that_counts_them_is_beyond_no_quota_of_memory() -> None:
+    world = Spaces()
+    world.see(
+        node(1, "big", mib=40_000),
+        make.node(name="counted", allocatable={"nvidia.com/gpu": 8}),
+        quota(mem=18_000),
+    )
+    world.see(ask("a", nvidia_gpu=1))
+    assert world.decide() == {"a": "counted"}
