@@ -22,7 +22,7 @@ _SAID = {
     "deleting": "is being deleted",
     "gated": "waits behind scheduling gates",
     "held": "is held until its mistake is corrected",
-    "queued": "is held by its queue",
+    "queued": "is held back",
     "fits": "waits, although it fits on at least one node",
     "waits": "waits: it fits nowhere",
     "grouped": "waits for its group",

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
+from scheduler.embedded.agents import nodes
 from tests.prose import unwrapped
 from tests.unit.test_explain import answer, explain
 
@@ -56,3 +57,37 @@ def test_of_a_workload_for_which_nobody_can_give_way_it_says_what_is_missing() -
     assert "(WaitingForQuota)" in held
     assert "8 more needed" in held
     assert "give quota back" not in held
+
+
+@pytest.mark.parametrize(
+    ("asked", "hard", "says"),
+    [
+        ({"nvidia.com/gpumem": 8000}, 7000, "requested: limits.nvidia.com/gpumem=8000"),
+        ({"nvidia.com/gpumem-percentage": 50}, 7000, "requested: limits.nvidia.com/gpumem=7680"),
+        ({"nvidia.com/gpumem": 8000}, 8000, None),
+        ({"nvidia.com/gpumem-percentage": 50}, 7680, None),
+    ],
+)
+def test_a_quota_of_the_namespace_holds_a_pod_though_it_would_fit(
+    asked: Json, hard: int, says: str | None
+) -> None:
+    meta = {"name": "cards", "namespace": "default"}
+    spec = {"hard": {"limits.nvidia.com/gpumem": hard}}
+    quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": meta, "spec": spec}
+    container = {"name": "c", "resources": {"limits": {"nvidia.com/gpu": 1} | asked}}
+    share = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "share", "namespace": "default"},
+        "spec": {"schedulerName": "evenkeel", "containers": [container]},
+    }
+    objects = [nodes.make_gpu_node("shared"), _NODE, quota, share]
+    found = answer("pod", "default/share", objects=objects)
+    if says is None:
+        assert (found["state"], found["queue"]["heldBy"]) == ("fits", None)
+        return
+    assert found["state"] == "queued"
+    assert found["queue"]["heldBy"].startswith(f"exceeded quota: cards, {says}, used: ")
+    printed = unwrapped(explain("pod", "default/share", objects=objects).output)
+    assert "Pod default/share is held back." in printed
+    assert "Tried now, it would go to" not in printed

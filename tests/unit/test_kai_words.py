@@ -49,7 +49,7 @@ def test_it_is_explained_why_a_queue_holds_a_pod() -> None:
     }
     for name, text in texts.items():
         printed = explain(name)
-        assert f"Pod default/{name} is held by its queue." in printed
+        assert f"Pod default/{name} is held back." in printed
         assert text in unwrapped(printed)
         assert "Tried now" not in printed
     found = json.loads(explain("w", "-o", "json"))

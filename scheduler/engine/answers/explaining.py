@@ -56,4 +56,4 @@ def try_group(inside: Inside, question: ask.OutlookOf) -> ask.GroupOutlook | Non
 def _scene(inside: Inside) -> Scene:
     inside.cycle.learn()
     asking = Asking(inside.cluster, inside.cycle)
-    return Scene(asking, inside.cycle, inside.pending, inside.shares)
+    return Scene(asking, inside.cycle, inside.pending, inside.shares, inside.spaces)

@@ -13,6 +13,7 @@ from scheduler.api.door.decisions import Diagnosis
 from scheduler.disruption.attempts import Made
 from scheduler.plugins import cards_seen
 from scheduler.state.pods import PodRecord
+from scheduler.state.space_quotas import Excess, SpaceQuotas
 from scheduler.telling import sayings
 from scheduler.telling.advice import advise, best, blocking, nearest, weighed
 from scheduler.telling.advice.advise import ObjectFacts
@@ -263,8 +264,10 @@ def _describe_queue(scene: Scene, words: wire.Pod, pod: PodRecord) -> Json | Non
 
 
 def _find_hold_of_queue(scene: Scene, pod: PodRecord) -> str | None:
-    """Find why a pod may not be tried by the rules of KAI's queues; None if it may, or is in no queue."""
+    """Find why a pod may not be tried by the quotas of its namespace or the rules of KAI's queues; None if it may."""
     entry, accounts = scene.pending.find_entry(pod.uid), scene.shares
+    if entry is not None and (excess := _find_excess(scene.spaces, pod)) is not None:
+        return str(excess)
     if entry is None or not accounts.is_queued(pod):
         return None
     if (held := InQueue(accounts).judge(entry.entity)) is not None:
@@ -274,3 +277,12 @@ def _find_hold_of_queue(scene: Scene, pod: PodRecord) -> str | None:
         taker = make_taker(accounts, entry.entity)
         over = None if taker is None else find_over(taker)
     return None if over is None else over.describe()
+
+
+def _find_excess(spaces: SpaceQuotas, pod: PodRecord) -> Excess | None:
+    """Find the limit of its namespace that a pod would exceed wherever it went; None if there is none."""
+    excess = spaces.find_excess(pod, spaces.find_least(pod))
+    if excess is not None:
+        return excess
+    _, beyond = spaces.find_rows(pod) or (None, None)
+    return beyond
