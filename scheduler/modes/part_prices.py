@@ -57,15 +57,21 @@ def compute_prices(sets: Sets, sizes: c.Ints, counts: c.Floats, n_sets: int) -> 
 
 def compute_room(sets: Sets, sizes: c.Ints, prices: c.Floats, n_sets: int) -> c.Floats:
     """Compute [n_sets] by the bits in use the most that can still be cut, in milli-GPU at these prices."""
-    worth = np.rint(np.maximum(prices, 0.0)[sizes] * _SCALE).astype(np.int64)
-    return fill_sets(sets, worth, n_sets).astype(np.float64) * (c.WHOLE / _SCALE)
+    most = fill_sets(sets, _round_prices(sizes, prices), n_sets)
+    return most.astype(np.float64) * (c.WHOLE / _SCALE)
+
+
+def _round_prices(sizes: c.Ints, prices: c.Floats) -> c.Ints:
+    """Return [P] the price of each part in whole numbers; rounding errors below 0 are 0."""
+    rounded: c.Ints = np.rint(np.maximum(prices, 0.0)[sizes] * _SCALE).astype(np.int64)
+    return rounded
 
 
 def _find_pattern(
     sets: Sets, sizes: c.Ints, prices: c.Floats, n_sets: int
 ) -> tuple[float, c.Floats]:
     """Find the parts of one card that are worth most together: their worth, and how many [S] of each size they are."""
-    worth = np.rint(np.maximum(prices, 0.0)[sizes] * _SCALE).astype(np.int64)
+    worth = _round_prices(sizes, prices)
     most = fill_sets(sets, worth, n_sets).tolist()
     pattern, used = np.zeros(prices.size), 0
     while most[used]:
