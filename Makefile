@@ -14,7 +14,7 @@ PYTEST := $(BIN)/python -m pytest
 BESIDE := -n 3 --dist loadfile
 SEEDED = $(if $(SEED),--hypothesis-seed=$(SEED))
 # Kernels write without looking; these tests drive all of them over odd clusters.
-BOUNDS := $(addprefix tests/unit/test_,kernels_place.py keel_twin.py run_twin.py learning.py never_over_allocated.py cold.py masks.py mig.py mig_corners.py links.py vendor_choosers.py)
+BOUNDS := $(addprefix tests/unit/test_,kernels_place.py keel_twin.py run_twin.py learning.py never_over_allocated.py cold.py masks.py mig.py mig_corners.py links.py vendor_choosers.py claims_allocator.py)
 # These let Python run the kernels, which takes a hundred times as long: they try fewer examples then.
 UNCOMPILED := $(addprefix tests/unit/test_,kernels_place.py kernels_claims.py kernels_gpus.py kernels_scores.py kernels_scores_in_a_cycle.py kernels_lambda_g_examples.py board_keys.py twin_corners.py)
 COVERAGE := $(BIN)/python -m coverage
@@ -85,7 +85,7 @@ cluster-test: $(STAMP) programs  ## Tests against a real etcd and kube-apiserver
 soak-cluster: $(STAMP) programs  ## Random things on a real control plane with every kind of device (MINUTES=30 SEED=N)
 	@$(BIN)/python -m tests.soak --minutes $(or $(MINUTES),30) $(if $(SEED),--seed $(SEED)) $(ARGS)
 
-differential: $(STAMP)  ## 10,000 random cases asked of the real kube-scheduler too (ARGS="--cases 200 --seed 7"; "kueue --cases 50": the real Kueue)
+differential: $(STAMP)  ## 10,000 random cases asked of the real kube-scheduler too (ARGS="--cases 200 --seed 7"; "kueue --cases 50": the real Kueue; "selectors": Kubernetes' judge of devices)
 	@$(BIN)/python -m tests.differential $(ARGS)
 
 conformance: $(STAMP)  ## Kubernetes' own scheduling suite with kube-scheduler and with Evenkeel in its place, side by side (builds it once)

@@ -1,6 +1,6 @@
 """``make bench``: everything, as one JSON document on standard output, with progress on standard error.
 
-``ARGS="kernels handles replay trials small distinct learning mig links shares engine groups backfill queues queue-scenarios jobs webhook admissions domains end-to-end starts hostile recording dumps scrapes storm storm-served everywhere"``
+``ARGS="kernels handles replay trials small distinct claims learning mig links shares engine groups backfill queues queue-scenarios jobs webhook admissions domains end-to-end starts hostile recording dumps scrapes storm storm-served everywhere"``
 picks parts. ``--rows``, ``--nodes``, ``--pods``, ``--turns`` and ``--schedulers`` pick what ``engine`` and
 ``end-to-end`` measure; ``--modes``, ``--seeds``, ``--scenarios`` and ``--only`` what ``everywhere`` plays.
 ``--quick`` runs the smallest sizes of every part. Every figure that has a floor is told as met or missed; with
@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 from bench import (
     admissions,
     backfill,
+    claims,
     distinct,
     domains,
     dumps,
@@ -89,6 +90,7 @@ _PARTS: dict[str, tuple[_Run, _Floors]] = {
     "trials": (lambda given: trials.run(given.quick), lambda _: trials.FLOORS),
     "small": (lambda given: small.run(given.quick), lambda _: small.FLOORS),
     "distinct": (lambda given: distinct.run(given.quick), lambda _: distinct.FLOORS),
+    "claims": (lambda given: claims.run(given.quick), lambda _: claims.FLOORS),
     "learning": (lambda given: learning.run(given.quick), lambda _: learning.FLOORS),
     "mig": (lambda given: mig.run(given.quick), lambda _: mig.FLOORS),
     "links": (lambda given: links.run(given.quick), lambda _: links.FLOORS),

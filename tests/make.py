@@ -341,3 +341,8 @@ def member(pod: wire.Pod, group: str = "gang") -> wire.Pod:
 def entity(name: str, pods: Iterable[PodRecord], minimum: int) -> Entity:
     """A group whose pods may go anywhere."""
     return make_entity(GroupKey("Test", "default", name), Team("", minimum, tuple(pods)))
+
+
+def claims(*claim_names: str) -> list[wire.PodClaim]:
+    """The claims of a pod by name, for its ``spec.resource_claims``."""
+    return [wire.PodClaim(f"entry-{name}", name) for name in claim_names]

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from copy import copy
 from typing import TypeVar
 
+import pytest
 from hypothesis import settings
 from hypothesis.internal.conjecture import providers
 
@@ -26,6 +27,10 @@ def count_examples(n: int) -> int:
 def pick_part(cases: Sequence[T]) -> Sequence[T]:
     """Return the seeds or other cases to try: all, or one in so many."""
     return cases[:: _one_in()]
+
+
+# For a test of many seeds that has one case: its figure is a mean, of which a slice would say nothing.
+needs_whole = pytest.mark.skipif(not IS_SOAK, reason="a mean of many runs, by `make soak`")
 
 
 def scale_bound(n: int) -> int:

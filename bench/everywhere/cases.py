@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bench import lambda_g_metrics, lambda_g_product, lambda_g_workload
-from bench.everywhere import losses, mixes
+from bench.everywhere import claimed, losses, mixes
 from bench.everywhere.losses import Measure
 from bench.everywhere.mixes import Mix, Seed
 from scheduler.api.placement import Mode
@@ -70,7 +70,7 @@ def cases(*, quick: bool) -> tuple[Case, ...]:
     """All rows, or with ``quick`` a few, of small clusters."""
     if quick:
         return (*_quick(), _scenarios())
-    return (*_cpu(), *_small(_DRAWS), _scenarios(), *_openb(), *_streams())
+    return (*_cpu(), *_small(_DRAWS), _scenarios(), *_openb(), *_streams(), *_claimed())
 
 
 def _quick() -> Iterator[Case]:
@@ -82,6 +82,8 @@ def _quick() -> Iterator[Case]:
     yield from _small(_QUICK_DRAWS)
     yield _streamed_mix("queue", "churn", mix, _QUICK_ARRIVALS)
     yield _openb_fill("default")
+    name, supply = next(iter(claimed.make_supplies().items()))
+    yield _claimed_case(f"{name}: fill", functools.partial(claimed.measure_fill, supply))
 
 
 def _cpu() -> Iterator[Case]:
@@ -173,6 +175,19 @@ def _streams() -> Iterator[Case]:
         lambda seed: _streamed(_read(traces.DEFAULT), "churn", seed, _QUEUE_LOAD),
         losses.wait_mean, queue=True,
     ))  # fmt: skip
+
+
+def _claimed() -> Iterator[Case]:
+    """Pods whose devices are those of ResourceSlices; the other modes choose devices as ``keel`` does, and are left out."""
+    for name, supply in claimed.make_supplies().items():
+        for kind, measure in (("fill", claimed.measure_fill), ("churn", claimed.measure_churn)):
+            yield _claimed_case(f"{name}: {kind}", functools.partial(measure, supply))
+
+
+def _claimed_case(name: str, measure: Callable[[str, int], float]) -> Case:
+    figure = Figure(name, "devices %", is_higher_better=True)
+    modes = tuple(str(mode) for mode in claimed.MODES)
+    return Case("claims", (figure,), modes, lambda mode, seed: (measure(mode, seed),))
 
 
 def _openb_fill(variant: str) -> Case:

@@ -170,6 +170,7 @@ async def _clear(plane: access.Access, space: str) -> None:
         f"/api/v1/namespaces/{space}/pods",
         f"/apis/policy/v1/namespaces/{space}/poddisruptionbudgets",
         f"/api/v1/namespaces/{space}/services",
+        f"/apis/resource.k8s.io/v1/namespaces/{space}/resourceclaims",
     )
     for path in paths:
         for _ in range(20):

@@ -103,6 +103,9 @@ FIGURES = one(total=WHOLE, used=WHOLE, free=WHOLE)
 LEFT = one(memoryMiB=WHOLE, cores=WHOLE, sharers=WHOLE)
 TAINT = {"key": TEXT, "value": TEXT, "effect": TEXT}
 DEVICE = one(id=TEXT, index=maybe(WHOLE), memoryMiB=WHOLE, cores=WHOLE)
+USE_OF_DEVICE = one(
+    claim=TEXT, request=TEXT, driver=TEXT, pool=TEXT, device=TEXT, consumed=by_name(TEXT)
+)
 POINTS = by_name(NUMBER)
 SCORES = {
     "raw": by_name(maybe(NUMBER)),
@@ -138,7 +141,7 @@ def simulate() -> Schema:
     before = one(id=TEXT, index=WHOLE, free=LEFT, total=LEFT)
     pod = one(
         namespace=TEXT, name=TEXT, uid=TEXT, owner=maybe(owner), displacedFrom=maybe(TEXT), file=TEXT, own=FLAG,
-        ofChange=FLAG, counts=FLAG, node=maybe(TEXT), annotations=by_name(TEXT), devices=many(DEVICE), message=TEXT, unschedulable=maybe(TEXT),
+        ofChange=FLAG, counts=FLAG, node=maybe(TEXT), annotations=by_name(TEXT), devices=many(DEVICE), claims=many(USE_OF_DEVICE), message=TEXT, unschedulable=maybe(TEXT),
         victims=many(victim), nominated=maybe(TEXT), group=maybe(TEXT),
         nodes_=by_name(node), weights_=by_name(WHOLE), cards_=maybe(one(by=TEXT, before=many(before))),
     )  # fmt: skip
@@ -197,6 +200,27 @@ def explain() -> Schema:
         "memoryMiB": FIGURES, "cores": FIGURES, "sharers": FIGURES,
     }  # fmt: skip
     refusing = one(**card, refusal=maybe(TEXT), wouldDo=FLAG)
+    request = {
+        "request": TEXT, "resource": maybe(TEXT), "class": TEXT, "count": maybe(WHOLE), "devices": WHOLE, "wouldDo": WHOLE,
+    }  # fmt: skip
+    given = one(request=TEXT, driver=TEXT, pool=TEXT, name=TEXT, admin=FLAG, consumed=by_name(TEXT))
+    refused = words("capacity", "counters", "inUse", "taint", "unlike", "selectorFails")
+    of_claim = one(
+        entry=maybe(TEXT), claim=maybe(TEXT), template=maybe(TEXT), devices=many(given),
+        requests=many(one(
+            **request, refused=by_name(WHOLE), most=maybe(one(node=TEXT, wouldDo=WHOLE)),
+        )),
+    )  # fmt: skip
+    near_claim = one(
+        claim=maybe(TEXT), **request,
+        refusals=many(one(
+            why=refused, text=TEXT, holders=many(one(claim=TEXT, pods=NAMES)), devices=WHOLE, names=NAMES,
+        )),
+        nearest=maybe(one(device=TEXT, lacks=TEXT)),
+    )  # fmt: skip
+    constraint = one(
+        claim=TEXT, constraint=WHOLE, attribute=TEXT, distinct=FLAG, devices=WHOLE, wouldDo=WHOLE, without=WHOLE, text=TEXT,
+    )  # fmt: skip
     nearest = one(
         node=TEXT, cordoned=FLAG, taints=many(one(**TAINT)),
         lacks=many(one(rule=TEXT, reasons=NAMES, counted=NAMES, evictionCouldHelp=FLAG)),
@@ -204,6 +228,7 @@ def explain() -> Schema:
         cardsRequested=WHOLE, cards=many(refusing),
         containers=many(one(names=NAMES, cardsRequested=WHOLE, wouldDo=WHOLE, refusals=many(maybe(TEXT)))),
         together=maybe(one(container=TEXT, after=NAMES, cardsRequested=WHOLE, wouldDo=WHOLE)),
+        claims=many(near_claim), constraints=many(constraint),
     )  # fmt: skip
     who = one(namespace=TEXT, name=TEXT, node=TEXT, priority=WHOLE)
 
@@ -225,6 +250,13 @@ def explain() -> Schema:
             step("bringBack", node=TEXT, because=NAMES),
             step("wait", pods=many(who)),
             step("end", node=TEXT, pods=many(who)),
+            step(
+                "changeClaim",
+                claim=TEXT,
+                request=maybe(TEXT),
+                change=words("count", "capacity", "selector", "toleration", "constraint"),
+            ),
+            step("freeClaim", claim=TEXT, pods=many(who)),
         ]
     }
     best = one(
@@ -242,10 +274,10 @@ def explain() -> Schema:
             one(place=maybe(WHOLE), of=WHOLE, ahead=NAMES, gates=NAMES, heldBy=maybe(TEXT))
         ),
         problem=maybe(TEXT), ofPod=maybe(TEXT), nodes=one(total=WHOLE, fitting=WHOLE, names=NAMES),
-        reasons=many(reason), details=NAMES,
+        reasons=many(reason), details=NAMES, claims=many(of_claim),
         preemption=maybe(one(node=TEXT, victims=many(who), notDone=maybe(TEXT))),
         nearest=maybe(nearest), advice=many(one(steps=many(steps), nodes=WHOLE, names=NAMES, text=TEXT)),
-        now=maybe(one(node=TEXT, devices=many(DEVICE))), best=many(best), weights=by_name(WHOLE),
+        now=maybe(one(node=TEXT, devices=many(DEVICE), claims=many(given))), best=many(best), weights=by_name(WHOLE),
         objective=words("", "spread", "pack"), group=maybe(one(name=TEXT, fits=FLAG, message=TEXT)),
     )  # fmt: skip
     holder = one(pod=TEXT, memoryMiB=WHOLE, cores=WHOLE, sharers=WHOLE)
@@ -257,6 +289,17 @@ def explain() -> Schema:
         kind={"const": "Node"}, name=TEXT, cordoned=FLAG, silent=FLAG, taints=many(one(**TAINT, isState=FLAG)),
         resources=many(one(resource=TEXT, total=WHOLE, used=WHOLE, free=WHOLE, gpuPart=NUMBER)),
         cards=many(one(family=TEXT, **card, holders=many(holder))),
+        pools=many(one(
+            driver=TEXT, pool=TEXT, devices=WHOLE, inUse=WHOLE, free=WHOLE, tainted=WHOLE,
+            problem=maybe(words("invalid", "incomplete")),
+        )),
+        devices=many(one(
+            driver=TEXT, pool=TEXT, name=TEXT, shared=FLAG, taints=many(one(**TAINT)), canBeHad=FLAG,
+            capacities=many(one(name=TEXT, total=TEXT, free=TEXT)), holders=many(one(claim=TEXT, pods=NAMES)),
+        )),
+        counters=many(one(
+            driver=TEXT, pool=TEXT, set=TEXT, counters=by_name(one(total=TEXT, free=TEXT)), inUse=NAMES, canBeCut=NAMES,
+        )),
         pods=many(one(
             namespace=TEXT, name=TEXT, scheduler=maybe(TEXT), priority=WHOLE, deleting=FLAG, requests=by_name(WHOLE),
         )),
@@ -351,6 +394,18 @@ def audit() -> Schema:
         gangs=many(one(
             model=TEXT, gpusPerNode=WHOLE, nodes=WHOLE, taints=many(one(taint=TEXT, nodes=WHOLE)), levels=many(level)
         )),
+        devices=one(
+            usual=many(one(like=TEXT, pods=WHOLE, fitting=WHOLE)),
+            models=many(one(
+                driver=TEXT, model=maybe(TEXT), price=maybe(NUMBER), source=maybe(TEXT), devices=NUMBER, used=NUMBER,
+                free=NUMBER, stranded=NUMBER, tainted=NUMBER,
+            )),
+            stranded=many(one(
+                nodes=NAMES, driver=TEXT, pool=TEXT, device=TEXT, model=maybe(TEXT), free=NUMBER, why=TEXT, money=maybe(NUMBER),
+            )),
+            unreserved=many(one(claim=TEXT, devices=NUMBER, money=maybe(NUMBER))),
+            money=one(stranded=NUMBER, unreserved=NUMBER), unlisted=NAMES,
+        ),
         replay=one(
             note=TEXT, moved=WHOLE, stayed=WHOLE, stays=many(one(reason=TEXT, pods=WHOLE)), withoutController=WHOLE,
             orders=WHOLE, emptyNodes=WHOLE, arrivals=WHOLE, held=one(**dict.fromkeys(dimensions, NUMBER), pods=WHOLE),

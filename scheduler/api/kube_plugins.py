@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from scheduler.api import names
+from scheduler.api.claims.wanted import is_extended
 from scheduler.api.pods.spread import Constraints
 from scheduler.api.selectors import NodeTerm
 
@@ -124,12 +125,3 @@ class KubePlugins:
 
 
 DEFAULT = KubePlugins()
-
-
-def is_extended(resource: str) -> bool:
-    """Whether a resource is extended: its name has a domain, which is not one of Kubernetes' own."""
-    return (
-        "/" in resource
-        and "kubernetes.io/" not in resource
-        and not resource.startswith("requests.")
-    )

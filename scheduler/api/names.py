@@ -281,6 +281,8 @@ REGION = "topology.kubernetes.io/region"
 OLD_ZONE = "failure-domain.beta.kubernetes.io/zone"
 OLD_REGION = "failure-domain.beta.kubernetes.io/region"
 NAMESPACE_NAME = "kubernetes.io/metadata.name"
+# On a ResourceClaim that a scheduler has made for the extended resources of a pod.
+EXTENDED_CLAIM = "resource.kubernetes.io/extended-resource-claim"
 
 
 class PeerKind(StrEnum):

@@ -239,6 +239,14 @@ class Gate(Wire):
     name: str = ""
 
 
+class PodClaim(Wire):
+    """``spec.resourceClaims[]``."""
+
+    name: str = ""
+    resource_claim_name: str = ""
+    resource_claim_template_name: str = ""
+
+
 class PodSpec(Wire):
     """``spec`` of a pod."""
 
@@ -259,7 +267,7 @@ class PodSpec(Wire):
     scheduling_gates: list[Gate] | None = None
     topology_spread_constraints: list[Spread] | None = None
     volumes: list[Volume] | None = None
-    resource_claims: list[dict[str, Any]] | None = None
+    resource_claims: list[PodClaim] | None = None
     scheduling_group: dict[str, Any] | None = None
     active_deadline_seconds: int | None = None
 
@@ -281,6 +289,19 @@ class Condition(Wire):
     message: str = ""
 
 
+class PodClaimStatus(Wire):
+    """``status.resourceClaimStatuses[]``: the claim that was made for an entry; no name where none is needed."""
+
+    name: str = ""
+    resource_claim_name: str | None = None
+
+
+class PodExtendedClaim(Wire):
+    """``status.extendedResourceClaimStatus``: the claim that stands for extended resources of the pod."""
+
+    resource_claim_name: str = ""
+
+
 class PodStatus(Wire):
     """``status`` of a pod."""
 
@@ -292,6 +313,8 @@ class PodStatus(Wire):
     init_container_statuses: list[ContainerStatus] | None = None
     allocated_resources: Quantities | None = None
     resources: Resources | None = None
+    resource_claim_statuses: list[PodClaimStatus] | None = None
+    extended_resource_claim_status: PodExtendedClaim | None = None
 
 
 class Pod(Object):

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from scheduler.api import names, steering, wire
+from scheduler.api.claims.objects import DeviceObject
 from scheduler.api.door import events, notes
 from scheduler.api.placement import Mode
 from scheduler.api.pods import gpus
-from scheduler.audit import barriers, comparison, gangs, reasons, unread, upcoming
+from scheduler.audit import barriers, comparison, devices, gangs, reasons, unread, upcoming
 from scheduler.audit.again import staying
 from scheduler.audit.prices import rates as rates_of
 from scheduler.audit.prices.book import PriceBook
@@ -75,6 +76,8 @@ class Question:
         orders: in how many orders to place the pods; None chooses by the size of the cluster.
         about: what the audit is about.
         config_maps: ConfigMaps that may configure devices.
+        devices: ResourceClaims, and the objects that say which devices there are for them.
+        unlisted: kinds of these that could not be read, and why.
     """
 
     config: Config
@@ -84,6 +87,8 @@ class Question:
     orders: int | None = None
     about: About
     config_maps: Sequence[steering.ConfigMap] = ()
+    devices: Sequence[DeviceObject] = ()
+    unlisted: Sequence[str] = ()
 
 
 def _tell_nobody(_: str) -> None:
@@ -120,6 +125,11 @@ def audit_cluster(
         one | {"spare": {key: spare[one["node"]][key] for key in ("cpu", "memory")}}
         for one in about["uncounted"]
     ]
+    of_claims = devices.audit_devices(engine, prices, question.unlisted)
+    called = [name for one in models for name in one.names]
+    about["pricesUnused"] = prices.list_unused(
+        [*called, *(one["model"] or "" for one in of_claims["models"])]
+    )
     compared = comparison.Compared(
         [*question.config_maps, *nodes], engine, parted, judges, figures, rates
     )
@@ -142,6 +152,7 @@ def audit_cluster(
             barriers.list_shut(engine, judges, figures.names),
             parted.own,
         ),
+        "devices": of_claims,
         "replay": comparison.compare_modes(compared, question.modes, question.orders, config, tell),
     }
 
@@ -163,6 +174,12 @@ def take_in(
     ]
     for node in nodes:
         engine.handle(events.Seen(node), 0.0)
+    wrong += [
+        Unread(f"{note.kind} {note.key}", Mistake("", note.problem))
+        for one in question.devices
+        for note in engine.handle(events.Seen(one), 0.0)
+        if isinstance(note, notes.DevicesRead) and note.problem
+    ]
     for pod in pods:
         engine.handle(events.Seen(pod), 0.0)
     return engine, [*question.about.unread, *wrong, *unread.leave_out(engine)]
@@ -188,9 +205,9 @@ def make_heading(
 
 def _list_uncounted(engine: Engine, nodes: Sequence[str]) -> list[Json]:
     """List the nodes with an unknown number of GPUs, and what they offer."""
-    devices = engine.ask(DevicesOn(nodes))
-    cards = np.bincount(devices.cards.owner, devices.cards.capacity[0], len(nodes))
-    hidden = np.flatnonzero(devices.has_gpu & (cards == 0)).tolist()
+    there = engine.ask(DevicesOn(nodes))
+    cards = np.bincount(there.cards.owner, there.cards.capacity[0], len(nodes))
+    hidden = np.flatnonzero(there.has_gpu & (cards == 0)).tolist()
     return [{"node": nodes[i], **_read_offer(engine, nodes[i])} for i in hidden]
 
 
@@ -224,10 +241,10 @@ def _list_nodes(
     kept_off: Mapping[str, str],
 ) -> list[Json]:
     """List the nodes, those with the most expensive stranded capacity first, then by name."""
-    devices = engine.ask(DevicesOn(figures.names))
-    cards, has_gpus = devices.cards, devices.has_gpu
+    there = engine.ask(DevicesOn(figures.names))
+    cards, has_gpus = there.cards, there.has_gpu
     sharers = np.bincount(cards.owner, cards.sharers, len(figures.names))
-    models = rates_of.name_models(engine, figures.names, devices, prices)
+    models = rates_of.name_models(engine, figures.names, there, prices)
     amounts = figures.amounts
     stranded = (amounts[m.STRANDED] * rates).sum(axis=0)
     usable = ((amounts[m.FREE] - amounts[m.STRANDED] - amounts[m.SPARE]) * rates).sum(axis=0)

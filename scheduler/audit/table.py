@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from scheduler import printing
-from scheduler.audit import causes, sheet, sizes, words
+from scheduler.audit import causes, device_words, sheet, sizes, words
 from scheduler.audit.words import FIGURES, TITLES, write_amount, write_range, write_whole_range
 
 Json = dict[str, Any]
@@ -38,6 +38,7 @@ def print_audit(audit: Json, console: Console) -> None:
         print_sentence(console, line)
     for kind in audit["gangs"]:
         _print_sizes(kind, console)
+    _print_devices(audit["devices"], console)
     _print_next(audit["next"], console)
     _print_replay(audit, console)
 
@@ -93,6 +94,17 @@ def _print_sizes(kind: Json, console: Console) -> None:
         table.add_row(*map(Text, row))
     console.print(table)
     for line in (*sizes.describe_taints(kind), *sizes.describe_moves(kind)):
+        print_sentence(console, line)
+
+
+def _print_devices(devices: Json, console: Console) -> None:
+    if devices["models"]:
+        console.print()
+        table = make_table(*device_words.HEADINGS)
+        for row in device_words.list_models(devices):
+            table.add_row(*map(Text, row))
+        console.print(table)
+    for line in device_words.describe(devices):
         print_sentence(console, line)
 
 

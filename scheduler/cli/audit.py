@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -117,6 +118,7 @@ def audit(
             question = command.put_question(
                 question, read.source, read.unread, read.passed_over, read.config_maps
             )
+            question = replace(question, devices=read.devices, unlisted=read.unlisted)
             found = command.answer_question(request, question, read.nodes, read.pods, tell)
         command.show_answer(request, found, printing.make_console())
     except BadInput as error:

@@ -11,7 +11,17 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from scheduler.api import steering, wire
-from scheduler.api.kinds import CONFIG_MAPS, NODES, PODS
+from scheduler.api.claims.objects import DeviceObject, ResourceClaimTemplate
+from scheduler.api.kinds import (
+    CLAIM_TEMPLATES,
+    CONFIG_MAPS,
+    DEVICE_CLASSES,
+    NODES,
+    PODS,
+    RESOURCE_CLAIMS,
+    RESOURCE_SLICES,
+    TAINT_RULES,
+)
 from scheduler.errors import ApiError, BadInput
 from scheduler.progress import Tell
 
@@ -21,7 +31,8 @@ if TYPE_CHECKING:
     from scheduler.simulate.reading.inventory import InputProblem, Inventory
 
 Json = dict[str, Any]
-_KINDS = frozenset({NODES.name, PODS.name, CONFIG_MAPS.name})
+_DEVICES = RESOURCE_SLICES, DEVICE_CLASSES, TAINT_RULES, RESOURCE_CLAIMS
+_KINDS = frozenset(one.name for one in (NODES, PODS, CONFIG_MAPS, CLAIM_TEMPLATES, *_DEVICES))
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +45,8 @@ class Found:
         unread: malformed objects that no cluster could have.
         passed_over: how many objects of each other kind there are.
         config_maps: ConfigMaps that may configure devices.
+        devices: ResourceClaims, and the objects that say which devices there are for them.
+        unlisted: kinds of these that could not be read, and why.
     """
 
     nodes: list[wire.Node]
@@ -42,6 +55,8 @@ class Found:
     unread: tuple[Unread, ...] = ()
     passed_over: Mapping[str, int] = field(default_factory=dict)
     config_maps: Sequence[steering.ConfigMap] = ()
+    devices: Sequence[DeviceObject] = ()
+    unlisted: Sequence[str] = ()
 
 
 def read_files(names: list[str], tell: Tell) -> Found:
@@ -51,6 +66,7 @@ def read_files(names: list[str], tell: Tell) -> Found:
         BadInput: a file cannot be read, or holds something that is no Kubernetes object.
     """
     from scheduler.simulate.reading import files, gathering, inventory, kinds  # noqa: PLC0415 - numba costs half a second
+    from scheduler.simulate.workloads import device_claims  # noqa: PLC0415 - as above
 
     objects: list[Json] = []
     origins: list[str] = []
@@ -76,6 +92,7 @@ def read_files(names: list[str], tell: Tell) -> Found:
             nodes.append(node)
         elif problem.position not in read:
             unread.append(_make_unread(origins[problem.position], problem))
+    device_claims.add_resource_claims(found)
     shown = ("standard input" if name == "-" else name for name in names)
     passed_over.update(found.passed_over)
     return Found(
@@ -85,6 +102,7 @@ def read_files(names: list[str], tell: Tell) -> Found:
         tuple(unread),
         dict(sorted(passed_over.items())),
         [one for _, one in found.config_maps],
+        [one for one in found.claiming if not isinstance(one, ResourceClaimTemplate)],
     )
 
 
@@ -131,9 +149,12 @@ def read_cluster(
     try:
         nodes, pods = asyncio.run(listing.read_nodes_and_pods(access))
         found = asyncio.run(listing.read_config_maps(access, config_maps))
+        devices = asyncio.run(listing.read_optional(access, _DEVICES))
     except ApiError as error:
         raise BadInput(shown, str(error)) from error
-    return Found(nodes, pods, shown, config_maps=found)
+    return Found(
+        nodes, pods, shown, config_maps=found, devices=devices.items, unlisted=devices.unlisted
+    )
 
 
 def read_whole_cluster(

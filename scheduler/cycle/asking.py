@@ -20,6 +20,7 @@ from scheduler.placing.groups.bounds import Bounds
 from scheduler.placing.groups.domains import Domains
 from scheduler.placing.rooms import Rooms
 from scheduler.plugins import barriers, table
+from scheduler.plugins.claims import offers
 from scheduler.plugins.contract import Asked, Hint
 from scheduler.schema import columns as c
 from scheduler.shapes import diagnosis
@@ -80,7 +81,7 @@ class Answers:
         if key is None:
             return Barriers()
         if key.refusal is not None:
-            return barriers.OF_CLAIMS
+            return barriers.find_barriers(key.refusal)
         asked = diagnosis.list_rows(self._cluster) if rows is None else rows
         if self.boards.has(key):
             shape = self._get_live_shape(key, pod)
@@ -179,7 +180,7 @@ class Answers:
         key = self._make_key(pod)
         if key is None:
             return []
-        asked = Asked(key.template, key.placement, key.view.storage)
+        asked = Asked(key.template, key.placement, key.view.storage, key.view.claims)
         return barriers.list_hints(asked, key.view.needs, found)
 
     def find_objection(self, pod: PodRecord, node: str) -> str:
@@ -197,7 +198,12 @@ class Answers:
         return self.keys.views.make_view(pod, self._policies.resolve(pod).placement).is_wide
 
     def estimate_cost(self, pod: PodRecord) -> int:
-        """Estimate what deciding for a pod costs beyond the usual: by its cards and, unless its shape is live, its words."""
+        """Estimate what deciding for a pod costs beyond the usual: by its cards and, unless its shape is live, its words.
+
+        What selectors of claims may cost counts each time: it has to be known before they are evaluated.
+        """
+        if (cost := self._cluster.claims.estimate_cost(pod)) > 0:
+            return cost
         key = self._make_key(pod)
         if key is None:
             return 0
@@ -206,6 +212,10 @@ class Answers:
         if self.boards.has(key):
             return picking
         return picking + 1 + template.words // _WORDS_A_UNIT
+
+    def find_likeness(self, pod: PodRecord) -> Hashable:
+        """Find what pods have in common of which the first one alone costs more than the usual."""
+        return id(pod.template), *map(id, self._cluster.claims.list_shapes(pod))
 
     def find_kind(self, pod: PodRecord) -> Hashable:
         """Return the kind of a pod: equal for pods that fit the same nodes, or are held for the same mistake."""
@@ -254,6 +264,8 @@ class Answers:
 
     def _begin(self) -> None:
         """Bring the ranks of the nodes and the learnt demand up to date; neither changes until the call ends."""
+        self._cluster.claims.flush()
+        offers.refresh(self._cluster)
         self._cluster.nodes.refresh_ranks()
         if not self.learner.fits_nodes():
             self.learner.learn_demand()

@@ -17,6 +17,8 @@ from scheduler.disruption.pieces import Pieces, Unfinished
 from scheduler.placing.groups import kubernetes
 from scheduler.placing.groups.choices import PlacePods
 from scheduler.placing.groups.placer import Placer
+from scheduler.plugins import barriers
+from scheduler.plugins.claims.grouping import list_freed_of_group
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
 from scheduler.state.entities import Entity, require_minimum
@@ -61,7 +63,10 @@ class GroupCycle:
         before = group_promises.list_nominated(self._cluster, entity)
         self._cluster.pauses.take()
         plan = self._decide(entity, place_pods, try_pods, waiting)
-        if plan is None or not before:
+        if plan is None:
+            return None
+        plan = self._free_claims(entity, plan)
+        if not before:
             return plan
         told = {*(one.uid for one in plan.binds), *(one.uid for one in plan.nominates)}
         ended = [
@@ -70,6 +75,15 @@ class GroupCycle:
             if not nominations.find_node(uid) and not pods[uid].node and uid not in told
         ]
         return msgspec.structs.replace(plan, nominates=(*plan.nominates, *ended))
+
+    def _free_claims(self, entity: Entity, plan: Plan) -> Plan:
+        """Let a claim lose its devices that keeps a group from all nodes which would take it."""
+        hold = plan.hold
+        if plan.binds or hold is None or not hold.barriers.reasons & barriers.ELSEWHERE.reasons:
+            return plan
+        return msgspec.structs.replace(
+            plan, frees=list_freed_of_group(entity.members, self._cluster)
+        )
 
     def _decide(
         self, entity: Entity, place_pods: PlacePods, try_pods: PlacePods, waiting: Plan | None

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 
 from scheduler.api import names
-from scheduler.api.door.decisions import Attempt, Bind, Hold, Outcome, Plan
+from scheduler.api.door.decisions import Attempt, Bind, Free, Hold, Outcome, Plan
 from scheduler.api.groups.settings import GroupSettings
 from scheduler.api.placement import Mode, Placement
 from scheduler.cycle.asking import Answers
@@ -27,13 +27,13 @@ from scheduler.placing.groups.placer import Closest, Placer, split_entities
 from scheduler.placing.groups.ways import Ways
 from scheduler.placing.rooms import Rows
 from scheduler.plugins import barriers, table
+from scheduler.plugins.claims.freeing import list_freed
 from scheduler.schema import columns as c
 from scheduler.schema.world import ANY_ROWS, ANYWHERE, NOWHERE
 from scheduler.shapes import diagnosis
 from scheduler.shapes.boards import Key, Shape
 from scheduler.shapes.cold import Cold
 from scheduler.shapes.policies import PolicyBook
-from scheduler.shapes.views import ALONE
 from scheduler.state.cluster import Cluster
 from scheduler.state.entities import AnyEntity, Entity
 from scheduler.state.later import LaterRoom, Place
@@ -70,7 +70,7 @@ class Cycle(Answers):
         super().__init__(cluster, policies, known)
         cluster.lots.begin(seed)
         self._cards = CardPromises(cluster, self.boards, self._rooms, self.promises)
-        self.cold = Cold(cluster, self.learner, self.boards.statics)
+        self.cold = Cold(cluster, self.learner, self.boards.statics, self.boards.states)
         self._ways = Ways(cluster, self.boards, self.keys, self._rooms)
         self._placer = Placer(
             cluster,
@@ -246,14 +246,14 @@ class Cycle(Answers):
     def _place(self, key: Key, run: list[PodRecord], call: Call) -> None:
         if key.refusal is not None:
             why = diagnosis.refuse_for_claims(self._cluster, key.refusal) if call.explain else None
-            self._hold(run, Nowhere(why, barriers.OF_CLAIMS), call)
+            self._hold(run, Nowhere(why, barriers.find_barriers(key.refusal)), call)
             return
         n = 0
         is_free = not call.wanted.size
         if is_free and self._cluster.nominations and self._place_own(key, run[0], call):
             return
         # A shape whose pods are counted, or that has to spare promised room, gets a board at once.
-        is_cold = key.view is ALONE and key.yields is None and not self.boards.has(key)
+        is_cold = key.view.is_alone and key.yields is None and not self.boards.has(key)
         if is_free and is_cold:
             shape = self.boards.make_unscored(key)
             for _ in range(self.cold.count_taken(shape, len(run))):
@@ -271,7 +271,8 @@ class Cycle(Answers):
         shape = self._fits_own(key, pod, row) if is_meant else None
         if shape is None:
             return False
-        if slots := self.promises.find_own_cards(pod, shape, row):
+        slots = self.promises.find_own_cards(pod, shape, row)
+        if slots and not shape.ask.claims.leaves.size:
             self._cluster.nominations.drop(pod.uid)
             bind = self._rooms.assume_at(shape, pod, row, slots)
             call.outcome.plans.append(Plan(pod.uid, (bind,)))
@@ -318,10 +319,16 @@ class Cycle(Answers):
                     call.outcome.plans.append(plan)
                     continue
             attempt = None if key is None else tried.attempt
+            frees: tuple[Free, ...] = ()
+            if call.makes_room and found.barriers.reasons & barriers.ELSEWHERE.reasons:
+                frees = list_freed(pod, self._cluster)
+            if frees:
+                attempt = replace(attempt or Attempt(), frees=True)
             hold = Hold(pod.uid, found.why, attempt=attempt, barriers=found.barriers)
             nominates = self.attempts.carry_out(pod, tried) if call.makes_room else ()
             evicts = () if tried.evict is None else (tried.evict,)
-            call.outcome.plans.append(Plan(pod.uid, (), evicts, tuple(nominates), hold))
+            plan = Plan(pod.uid, (), evicts, tuple(nominates), hold, frees=frees)
+            call.outcome.plans.append(plan)
 
     def _place_run(self, key: Key, run: list[PodRecord], call: Call) -> None:
         shape = self._get_live_shape(key, run[0])

@@ -18,6 +18,7 @@ OTHERS = "that another scheduler places"
 LEAVING = "that are leaving"
 NEW = "that have not run for the minimum"
 GROUPED = "of a group that is placed as a whole"
+CLAIMED = "with a ResourceClaim"
 MALFORMED = "with a mistake or with something that Evenkeel does not place"
 BUDGETED = "that a PodDisruptionBudget keeps"
 TWICE = "that several PodDisruptionBudgets cover, so that the API server never evicts them"
@@ -72,9 +73,9 @@ def _find_reason(cluster: Cluster, pod: PodRecord, terms: Terms) -> str:
         return OTHERS
     if cluster.groups.find_group(pod.uid) is not None:
         return GROUPED
-    if pod.problem is not None or pod.template.problem is not None or pod.template.unsupported:
+    if pod.problem is not None or pod.template.problem is not None:
         return MALFORMED
-    return ""
+    return CLAIMED if cluster.claims.has_claims(pod) else ""
 
 
 def _find_budgeted(cluster: Cluster, pods: list[PodRecord]) -> dict[str, str]:

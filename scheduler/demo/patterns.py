@@ -1,4 +1,4 @@
-"""The four patterns: their manifests, the expected placement, and the observed placement."""
+"""The four patterns, with HAMi's resources and with claims: their manifests, and the expected placement."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from scheduler.api import hami, names
 from scheduler.documents import reading
 
 _FOLDER = Path(__file__).parent / "manifests"
 NODES = _FOLDER / "nodes.yaml"
+# From which each pod of a pattern with claims gets a claim of its own.
+TEMPLATE = _FOLDER / "claim-template.yaml"
+SHARES, CLAIMS = "shares", "claims"
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,12 +21,20 @@ class Pattern:
     """One pattern, with HAMi's published result on two nodes of four cards.
 
     Attributes:
-        name: the name of its file.
+        node_policy, gpu_policy: the policies of its pods.
         cards_per_node: how many cards are in use on each node in use, the most first.
+        by: how its pods request a part of a card, ``SHARES`` or ``CLAIMS``.
     """
 
-    name: str
+    node_policy: str
+    gpu_policy: str
     cards_per_node: tuple[int, ...]
+    by: str = SHARES
+
+    @property
+    def policies(self) -> str:
+        """Both policies."""
+        return f"{self.node_policy}-{self.gpu_policy}"
 
     @property
     def expectation(self) -> str:
@@ -34,37 +44,30 @@ class Pattern:
     @property
     def file(self) -> Path:
         """The file with its pods."""
-        return _FOLDER / f"{self.name}.yaml"
+        prefix = "claims-" if self.by == CLAIMS else ""
+        return _FOLDER / f"{prefix}{self.policies}.yaml"
 
     def read_manifests(self) -> list[dict[str, Any]]:
         """Read the pods, as a user would write them."""
-        text = self.file.read_text(encoding="utf-8")
-        return [one.value for one in reading.read_all(text) if one.value]
+        return read_file(self.file)
 
 
-ALL = (
-    Pattern("binpack-binpack", (2,)),
-    Pattern("spread-binpack", (1, 1)),
-    Pattern("binpack-spread", (4,)),
-    Pattern("spread-spread", (2, 2)),
+def read_file(path: Path) -> list[dict[str, Any]]:
+    """Read the objects of a file of manifests."""
+    text = path.read_text(encoding="utf-8")
+    return [one.value for one in reading.read_all(text) if one.value]
+
+
+BY_SHARES = (
+    Pattern("binpack", "binpack", (2,)),
+    Pattern("spread", "binpack", (1, 1)),
+    Pattern("binpack", "spread", (4,)),
+    Pattern("spread", "spread", (2, 2)),
 )
-
-
-def find_used_cards(pods: list[dict[str, Any]]) -> dict[str, dict[str, list[str]]]:
-    """Find node → card → names of the pods on it, from the pods' own annotations."""
-    found: dict[str, dict[str, list[str]]] = {}
-    for pod in pods:
-        node = pod["spec"].get("nodeName")
-        text = (pod["metadata"].get("annotations") or {}).get(names.HAMI_ALLOCATED, "")
-        for slot in hami.decode_devices(text) if node else ():
-            for use in slot:
-                found.setdefault(node, {}).setdefault(use.uuid, []).append(pod["metadata"]["name"])
-    return found
-
-
-def count_cards(pods: list[dict[str, Any]]) -> tuple[int, ...]:
-    """Count the cards in use on each node in use, the most first."""
-    return tuple(sorted((len(cards) for cards in find_used_cards(pods).values()), reverse=True))
+BY_CLAIMS = tuple(
+    Pattern(one.node_policy, one.gpu_policy, one.cards_per_node, CLAIMS) for one in BY_SHARES
+)
+ALL = BY_SHARES + BY_CLAIMS
 
 
 def describe_cards(cards_per_node: tuple[int, ...]) -> str:

@@ -6,7 +6,7 @@ import asyncio
 import shlex
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import resources
 from pathlib import Path
@@ -18,17 +18,23 @@ from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from scheduler.demo import beside, comparison, keeping, operator, patterns, picture
+from scheduler.demo import beside, cards, comparison, keeping, operator, patterns, picture
 from scheduler.documents import reading, writing
 from scheduler.embedded import cluster
+from scheduler.embedded.agents import claims, dra_devices, nodes
 from scheduler.embedded.agents import fleet as agents
-from scheduler.embedded.agents import nodes
+from scheduler.embedded.agents.dra_driver import Driver
 from scheduler.embedded.agents.workloads import controllers
 from scheduler.embedded.api.server import Settings
 
 _START_SECONDS = 180.0  # a few seconds, unless every kernel has to be compiled first
 _PATTERN_SECONDS = 20.0
 _PODS = "/api/v1/namespaces/default/pods"
+_DEVICES = "/apis/resource.k8s.io/v1"
+_CLAIMS = f"{_DEVICES}/namespaces/default/resourceclaim"
+# As many cards, and as large, as the nodes with HAMi's device plugin have.
+_CARDS, _CARD_MIB = 4, 15_360
+_TITLE = "Four pods of 7,500 MiB on 2 nodes × 4 cards of 15,360 MiB"
 _CONFIG = {"profiles": [{"schedulerName": "default-scheduler"}]}
 _CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
@@ -38,7 +44,7 @@ class DemoFailed(Exception):  # noqa: N818
 
 
 async def run_demo(console: Console, *, keep: bool) -> bool:
-    """Run the four patterns, then compare two modes.
+    """Run the four patterns with HAMi's resources and with claims, then compare two modes.
 
     Args:
         console: where to draw.
@@ -55,7 +61,8 @@ async def run_demo(console: Console, *, keep: bool) -> bool:
         settings = Settings(refused=controllers.NOT_RUN)
         async with (
             cluster.start(settings=settings) as embedded,
-            agents.run(embedded.url),
+            agents.run(embedded.url) as playing,
+            claims.run(embedded.url),
             controllers.run(embedded.url),
         ):
             kubeconfig = embedded.write_kubeconfig(Path(folder) / "kubeconfig")
@@ -67,7 +74,11 @@ async def run_demo(console: Console, *, keep: bool) -> bool:
             async with aiohttp.ClientSession(embedded.url, raise_for_status=True) as api:
                 await _furnish_cluster(api)
                 async with operator.run_operator(kubeconfig, config, log, say) as running:
-                    results = await _show_patterns(api, console, running.check)
+                    show = _Show(api, console, running.check)
+                    await show.run_patterns(patterns.BY_SHARES)
+                    await _furnish_claims(api, playing.dra)
+                    await show.run_patterns(patterns.BY_CLAIMS)
+                    results = show.results
                     _print_result(console, results)
                     sides = await asyncio.to_thread(
                         comparison.compare_modes, comparison.make_pods()
@@ -90,7 +101,7 @@ def find_next_command() -> str:
         else [_shorten_path(Path(sys.executable)), "-m", "scheduler"]
     )
     words.append("simulate")
-    for file in (patterns.NODES, patterns.ALL[-1].file):
+    for file in (patterns.NODES, patterns.BY_SHARES[-1].file):
         words += ["-f", _shorten_path(file)]
     return shlex.join([*words, "--explain"])
 
@@ -125,82 +136,122 @@ def _read_crds() -> list[dict[str, Any]]:
     raise DemoFailed("the CRDs are missing from this installation")
 
 
-async def _show_patterns(
-    api: aiohttp.ClientSession, console: Console, check: Callable[[], None]
-) -> list[tuple[patterns.Pattern, tuple[int, ...]]]:
-    progress = Progress(
-        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), console=console
-    )  # fmt: skip
-    bar = progress.add_task("starting the operator", total=4 * len(patterns.ALL))
-    results = []
-    with Live(progress, console=console, refresh_per_second=20, transient=True) as live:
-        for number, pattern in enumerate(patterns.ALL):
-            for manifest in pattern.read_manifests():
-                async with api.post(_PODS, json=manifest):
-                    pass
-            seconds = _START_SECONDS if number == 0 else _PATTERN_SECONDS
-
-            def update(pods: list[dict[str, Any]], drawn: RenderableType, at: int = number) -> None:
-                running = sum(pod["status"].get("phase") == "Running" for pod in pods)
-                progress.update(bar, completed=4 * at + running)
-                if running:
-                    progress.update(bar, description=patterns.ALL[at].name)
-                live.update(Group(drawn, progress))
-
-            pods, drawn = await _wait_until_running(api, update, check, seconds)
-            heading = f"\n[bold]{pattern.name}[/bold]  node policy / GPU policy"
-            console.print(heading, highlight=False)
-            console.print(drawn)
-            results.append((pattern, patterns.count_cards(pods)))
-            if pattern is not patterns.ALL[-1]:
-                await _delete_pods(api)
-    return results
+async def _furnish_claims(api: aiohttp.ClientSession, driver: Driver) -> None:
+    """Make two more nodes, whose cards a DRA driver publishes, and the template of claims for them."""
+    for name in ("node-c", "node-d"):
+        async with api.post("/api/v1/nodes", json=nodes.make_plain_node(name)):
+            pass
+        await driver.publish(name, dra_devices.make_hami_gpus(_CARDS, _CARD_MIB))
+    for one in dra_devices.make_classes():
+        async with api.post(f"{_DEVICES}/deviceclasses", json=one):
+            pass
+    for one in patterns.read_file(patterns.TEMPLATE):
+        async with api.post(f"{_CLAIMS}templates", json=one):
+            pass
 
 
-async def _wait_until_running(
-    api: aiohttp.ClientSession,
-    update: Callable[[list[dict[str, Any]], RenderableType], None],
-    check: Callable[[], None],
-    seconds: float,
-) -> tuple[list[dict[str, Any]], RenderableType]:
-    deadline = asyncio.get_running_loop().time() + seconds
-    while True:
-        check()
-        async with api.get(_PODS) as answer:
-            pods = (await answer.json())["items"]
-        async with api.get("/api/v1/nodes") as answer:
-            drawn = picture.draw_nodes((await answer.json())["items"], pods)
-        update(pods, drawn)
-        if pods and all(pod["status"].get("phase") == "Running" for pod in pods):
-            return pods, drawn
-        if asyncio.get_running_loop().time() > deadline:
-            states = {pod["metadata"]["name"]: pod["status"] for pod in pods}
-            raise DemoFailed(f"pods not running after {seconds:.0f} s: {states}")
-        await asyncio.sleep(0.05)
+class _Show:
+    """Applies patterns one after another, and draws them.
 
+    Attributes:
+        results: the patterns so far, each with the cards that were used.
+    """
 
-async def _delete_pods(api: aiohttp.ClientSession) -> None:
-    async with api.delete(_PODS):
-        pass
-    while True:
-        async with api.get(_PODS) as answer:
-            if not (await answer.json())["items"]:
-                return
-        await asyncio.sleep(0.02)
+    def __init__(
+        self, api: aiohttp.ClientSession, console: Console, check: Callable[[], None]
+    ) -> None:
+        self._api, self._console, self._check = api, console, check
+        self.results: list[tuple[patterns.Pattern, tuple[int, ...]]] = []
+
+    async def run_patterns(self, shown: Sequence[patterns.Pattern]) -> None:
+        """Run some patterns; the pods of the last one stay until the next call.
+
+        Raises:
+            DemoFailed: pods were not placed in time.
+        """
+        progress = Progress(
+            TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), console=self._console
+        )  # fmt: skip
+        first = "claims" if self.results else "starting the operator"
+        bar = progress.add_task(first, total=4 * len(shown))
+        with Live(progress, console=self._console, refresh_per_second=20, transient=True) as live:
+            for number, pattern in enumerate(shown):
+                await self._delete_pods()
+                for manifest in pattern.read_manifests():
+                    async with self._api.post(_PODS, json=manifest):
+                        pass
+
+                def update(
+                    running: int,
+                    drawn: RenderableType,
+                    at: int = number,
+                    name: str = pattern.policies,
+                ) -> None:
+                    progress.update(bar, completed=4 * at + running)
+                    if running:
+                        progress.update(bar, description=name)
+                    live.update(Group(drawn, progress))
+
+                there, drawn = await self._wait_until_running(pattern, update)
+                by = " with claims" if pattern.by == patterns.CLAIMS else ""
+                heading = f"\n[bold]{pattern.policies}[/bold]{by}  node policy / GPU policy"
+                self._console.print(heading, highlight=False)
+                self._console.print(drawn)
+                self.results.append((pattern, cards.count_cards(there)))
+
+    async def _wait_until_running(
+        self, pattern: patterns.Pattern, update: Callable[[int, RenderableType], None]
+    ) -> tuple[list[cards.NodeCards], RenderableType]:
+        clock = asyncio.get_running_loop().time
+        seconds = _PATTERN_SECONDS if self.results else _START_SECONDS
+        deadline = clock() + seconds
+        while True:
+            self._check()
+            pods = await self._list_objects(_PODS)
+            there = await self._read_cards(pattern, pods)
+            drawn = picture.draw_nodes(there, [pod["metadata"]["name"] for pod in pods])
+            running = sum(pod["status"].get("phase") == "Running" for pod in pods)
+            update(running, drawn)
+            if pods and running == len(pods):
+                return there, drawn
+            if clock() > deadline:
+                states = {pod["metadata"]["name"]: pod["status"] for pod in pods}
+                raise DemoFailed(f"pods not running after {seconds:.0f} s: {states}")
+            await asyncio.sleep(0.05)
+
+    async def _read_cards(
+        self, pattern: patterns.Pattern, pods: list[dict[str, Any]]
+    ) -> list[cards.NodeCards]:
+        if pattern.by == patterns.SHARES:
+            return cards.read_registers(await self._list_objects("/api/v1/nodes"), pods)
+        slices = await self._list_objects(f"{_DEVICES}/resourceslices")
+        return cards.read_slices(slices, await self._list_objects(f"{_CLAIMS}s"))
+
+    async def _list_objects(self, path: str) -> list[dict[str, Any]]:
+        async with self._api.get(path) as answer:
+            found: list[dict[str, Any]] = (await answer.json())["items"]
+            return found
+
+    async def _delete_pods(self) -> None:
+        """Delete all pods, and wait until their claims are gone, too."""
+        async with self._api.delete(_PODS):
+            pass
+        while await self._list_objects(_PODS) or await self._list_objects(f"{_CLAIMS}s"):
+            await asyncio.sleep(0.02)
 
 
 def _print_result(
-    console: Console, results: list[tuple[patterns.Pattern, tuple[int, ...]]]
+    console: Console, results: Sequence[tuple[patterns.Pattern, tuple[int, ...]]]
 ) -> None:
-    table = Table(title="Four pods of 7,500 MiB on 2 nodes × 4 cards of 15,360 MiB")
-    for heading in ("nodes", "GPUs", "expected", "seen", ""):
-        table.add_column(heading, no_wrap=True)
-    for pattern, seen in results:
-        good = seen == pattern.cards_per_node
-        verdict = "[green]ok[/green]" if good else "[red]DIFFERS[/red]"
-        node_policy, gpu_policy = pattern.name.split("-")
-        table.add_row(
-            node_policy, gpu_policy, pattern.expectation, patterns.describe_cards(seen), verdict
-        )
-    console.print()
-    console.print(table)
+    for by, what in ((patterns.SHARES, "HAMi's resources"), (patterns.CLAIMS, "ResourceClaims")):
+        table = Table(title=f"{_TITLE}, by {what}")
+        for heading in ("nodes", "GPUs", "expected", "seen", ""):
+            table.add_column(heading, no_wrap=True)
+        for pattern, seen in results:
+            if pattern.by == by:
+                good = seen == pattern.cards_per_node
+                verdict = "[green]ok[/green]" if good else "[red]DIFFERS[/red]"
+                words = pattern.expectation, patterns.describe_cards(seen)
+                table.add_row(pattern.node_policy, pattern.gpu_policy, *words, verdict)
+        console.print()
+        console.print(table)

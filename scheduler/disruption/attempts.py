@@ -124,6 +124,8 @@ class Attempts:
             for one in there
             if one.evicted or one.uid in going
         )
+        # Devices that several nodes can use become free elsewhere.
+        leaving = leaving or pod.uid in going.values()
         row = cluster.nodes.find_row(name)
         if not leaving or row < 0:
             return False

@@ -29,7 +29,9 @@ class CardPromises:
 
     def spare_nominated(self, pod: PodRecord, shape: Shape, bind: Bind) -> Bind:
         """The bind of a pod that is placed, with other cards where its node has promised cards to those before it."""
-        before = self._list_nominated(pod, bind.node) if bind.devices else {}
+        # Devices of claims would have to be chosen anew with the cards.
+        is_free = bind.devices and not bind.allotted
+        before = self._list_nominated(pod, bind.node) if is_free else {}
         if not any(one.template.most for pods in before.values() for one in pods):
             return bind
         cluster, (row,) = self._cluster, before
@@ -46,6 +48,9 @@ class CardPromises:
         cluster = self._cluster
         later = cluster.later.on.get(bind.node, ())
         if not (later and bind.devices and cluster.is_bound_later(pod)):
+            return bind
+        if bind.allotted:
+            # Its devices would have to be chosen anew with its cards.
             return bind
         row = cluster.nodes.find_row(bind.node)
         group = [one for uid in later if (one := cluster.pods.get(uid)) and not one.node]

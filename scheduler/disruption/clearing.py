@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from scheduler.api.door.decisions import Plan
+from scheduler.disruption.beyond import list_elsewhere
 from scheduler.disruption.cleared import Cleared, Cost, choose_cheaper
 from scheduler.disruption.dearest import Tries, spare_dearest
 from scheduler.disruption.elastic import (
@@ -156,7 +157,7 @@ class Clearing:
 
         ``is_thorough``: other nodes and other sets of units are tried as well. Returns None if the group does not fit.
         """
-        pods = self._list_pods(entity, rows)
+        pods = self._list_pods(entity, rows) + list_elsewhere(self._cluster, entity, rows)
         # Who is being deleted leaves room in any case, and nobody else need go for it.
         leaving = [Unit((pod,)) for pod in pods if pod.deleting]
         others = self._pauses.go_through(pod for pod in pods if not pod.deleting)

@@ -6,13 +6,14 @@ changed since the first.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
 from scheduler.api.door.decisions import Diagnosis
 from scheduler.api.placement import Mode
 from scheduler.disruption import protectors
+from scheduler.disruption.beyond import Band, add_units, list_bands
 from scheduler.disruption.gains import Gains
 from scheduler.disruption.group_units import (
     find_kube_units,
@@ -56,7 +57,7 @@ class Hunt:
         self._gains = Gains(cluster)
         self._moved = self._version = self._grouped = -1
         self._versions: tuple[int, ...] = ()
-        self.n_asked = 0
+        self.n_asked = self._n_moves = 0
         self._summed: Diagnosis | None = None
         self._forget()
 
@@ -197,6 +198,8 @@ class Hunt:
         self.refused = np.zeros((words, capacity), np.int64)
         self._summed = None
         self._moved = -1
+        # Pods that may have to go for room on other nodes than theirs.
+        self._elsewhere: set[int] = set()
         # Rows that were asked in another way for one pod.
         self._again: set[int] = set()
 
@@ -218,6 +221,10 @@ class Hunt:
             self._codes[:] = p.NOT_ASKED
             return diagnosis.list_rows(cluster)
         rows = {*again, *moved.tolist(), *(cluster.nodes.find_row(name) for name in names)}
+        n_moves, self._n_moves = self._n_moves, cluster.nominations.n_moves
+        is_other = self._elsewhere and n_moves != self._n_moves
+        if is_other or not self._elsewhere.isdisjoint(others):
+            return diagnosis.list_rows(cluster)
         rows.update(cluster.ledger.pods.columns.node[others].tolist())
         if self._is_kube:
             rows |= list_rows_beside(cluster, [row for row in rows if row >= 0], groups)
@@ -230,7 +237,8 @@ class Hunt:
     ) -> list[c.Ints]:
         """Ask the rows as they are now, with ``kept`` on them."""
         found: list[c.Ints] = []
-        for part, finds_units in self._split(rows):
+        bands = self._list_bands() if rows.size else []
+        for part, finds_units in self._split(rows, bands):
             units, work = finds_units(self._cluster, pod, part)
             self.n_asked += work
             goes = self._search(units, shape, kept)
@@ -243,8 +251,20 @@ class Hunt:
                 ]
         return found
 
-    def _split(self, rows: c.Ints) -> Iterator[tuple[c.Ints, FindUnits]]:
+    def _list_bands(self) -> list[Band]:
+        """List the pods elsewhere that a pod of the kind may need to go; note who they are."""
+        claims = self._shape.asked.claims
+        if claims is None or self._is_kube:
+            return []
+        bands = list_bands(self._cluster, claims.pending)
+        self._elsewhere = {row for band in bands for row in band.pods.tolist()}
+        return bands
+
+    def _split(self, rows: c.Ints, bands: Sequence[Band]) -> Iterator[tuple[c.Ints, FindUnits]]:
         """Yield rows, and what finds the units on them: whole groups go as kube-scheduler has them, if its rules are to hold."""
+        if bands:
+            yield rows, lambda cluster, pod, part: add_units(cluster, pod, part, bands)
+            return
         has_groups = np.zeros(rows.size, np.bool_)
         if self._is_kube:
             has_groups = find_rows_with_groups(self._cluster, rows)

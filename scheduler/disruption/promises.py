@@ -299,6 +299,7 @@ class Promises:
     ) -> None:
         """Put pods on the row that is promised to them; ``kept`` is what the trial keeps, with the shapes of like pods."""
         leaving = self._list_leaving(self._cluster.nodes.find_name(row), pods[0].priority)
+        leaving += self._list_leaving_elsewhere(pods, leaving)
         trial.take_away(*leaving)
         for pod in pods:
             self._promise(pod, row, *kept)
@@ -314,20 +315,35 @@ class Promises:
             if (one.deleting or one.uid in going) and protectors.outranks(priority, one.priority)
         ]
 
+    def _list_leaving_elsewhere(
+        self, pods: Sequence[PodRecord], leaving: Sequence[str]
+    ) -> list[str]:
+        """Who is on the way out of other nodes for promised pods with claims, beside those who are ``leaving``."""
+        uids = {pod.uid for pod in pods if self._cluster.claims.has_claims(pod)}
+        known, away = self._cluster.pods, {*leaving}
+        going = self._nominations.going.items() if uids else ()
+        return [
+            uid
+            for uid, room in going
+            if room in uids and uid not in away and uid in known and known[uid].node
+        ]
+
     def _promise(
         self, pod: PodRecord, row: int, reserved: Reserved, shapes: dict[Key, Shape]
     ) -> None:
         """Charge a pod to the row that it is promised, with its cards."""
         cluster, name = self._cluster, self._cluster.nodes.find_name(row)
         # Most pods ask no cards, and are charged without being asked what they are.
-        key = self.make_key(pod) if pod.template.most else None
+        has_claims = cluster.claims.has_claims(pod)
+        key = self.make_key(pod) if pod.template.most or has_claims else None
         if key is None:
             cluster.assume(pod.uid, name, ())
             return
         if (shape := shapes.get(key)) is None:
             shape = shapes[key] = self._boards.make_unscored(key)
         cards = self.find_own_cards(pod, shape, row)
-        if cards or not self.takes_cards(shape, row):
+        takes_devices = has_claims and not self._boards.find_refusals(shape, np.array([row]))[0, 0]
+        if not takes_devices and (cards or not self.takes_cards(shape, row)):
             cluster.assume(pod.uid, name, cards)
         else:
             self._rooms.put(pod, shape, row)

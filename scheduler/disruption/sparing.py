@@ -14,6 +14,7 @@ from scheduler.placing.rooms import suffice_cards
 from scheduler.schema import columns as c
 from scheduler.shapes.boards import Boards, Shape
 from scheduler.shapes.keys import Keys
+from scheduler.state.claims.overuse import is_overused
 from scheduler.state.cluster import Cluster
 from scheduler.state.pods import PodRecord
 from scheduler.state.trials import Trial
@@ -133,10 +134,15 @@ class Guard:
                 counted[resource, rows] |= (
                     ~managed if cluster.nodes.devices.is_family(name) else True
                 )
-        return counted
+        # Where a class serves a resource, claims say whether its devices suffice.
+        return counted & ~nodes.by_class
 
     def still_fits(self, unit: Unit) -> bool:
         """Whether the group still fits beside a unit that has come back."""
+        # A claim that pods of the group share keeps its devices while one of these pods is judged anew.
+        claims = self._cluster.claims
+        if any(claims.has_claims(pod) and is_overused(claims, pod) for pod in unit.pods):
+            return False
         nodes = dict.fromkeys(pod.node for pod in unit.pods)
         near = [bind for node in nodes for bind in self._on.get(node, ())]
         counted = [bind for bind in self._wide if self._has_changed(bind)]
@@ -170,7 +176,11 @@ class Guard:
         if shape is None or self._is_short(shape, row):
             return False
         if not (
-            is_promised or bind.devices or len(shape.counted) or shape.view.storage is not None
+            is_promised
+            or bind.devices
+            or len(shape.counted)
+            or shape.view.storage is not None
+            or shape.view.claims is not None
         ):
             # Nothing but amounts can have changed for it.
             return True
@@ -188,6 +198,7 @@ class Guard:
         """Whether more of a resource that the pod requests is in use on its node than the node has."""
         nodes, ask = self._cluster.nodes.columns, shape.ask
         over = nodes.requested[ask.resources, row] > nodes.allocatable[ask.resources, row]
+        over &= ~nodes.by_class[ask.resources, row]
         find_driver = self._cluster.registers.find_driver
         counted = [find_driver(family, row) is None for family in ask.by_cards.tolist()]
         return bool((over & counted & (ask.resources >= 0)).any())

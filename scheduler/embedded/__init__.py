@@ -14,7 +14,7 @@ Reading order, from the bottom up:
                       store       objects, versions, history, watchers: etcd and the watch cache
                       metadata    names, uids, generations
     api/admission/    pods        defaults, admission, validation and binding of pods; ``amounts``
-                      workloads   the same for workloads, which make pods from templates
+                      workloads   the same for workloads, which make pods from templates; ``devices`` for claims
                       admission   the same for all other kinds
                       schemas     validation and pruning by a CRD's schema; ``crds``
     api/writing/      patching    JSON and merge patches; ``strategic`` and ``applying`` have the other kinds
@@ -25,7 +25,8 @@ Reading order, from the bottom up:
                       tables      what ``kubectl get`` prints; ``discovery`` has what clients ask first
                       server      HTTP: ``paths``, media types (``bodies``, ``protobuf``), ``verbs``
     agents/           nodes       node objects, plain or with GPU ``cards``
-                      fleet       ``async with fleet.run(url)``: ``kubelet`` and ``hami_plugin``
+                      fleet       ``async with fleet.run(url)``: ``kubelet``, ``hami_plugin``, ``dra_driver``
+                      claims      ``claims.run(url)``: ResourceClaims from templates; ``dra_devices`` are what drivers publish
                       workloads/  ``controllers.run(url)``: pods of Deployments, ReplicaSets, StatefulSets, Jobs
     cluster           everything on a loopback port: ``async with cluster.start() as c: c.url``
 

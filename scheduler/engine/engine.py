@@ -19,7 +19,7 @@ from scheduler.config import Config
 from scheduler.cycle.schedule import Cycle
 from scheduler.devices import table as devices
 from scheduler.disruption import group_promises
-from scheduler.engine import kai_queues, keepers, restoring
+from scheduler.engine import claims, kai_queues, keepers, restoring
 from scheduler.engine.allowance import Allowance, Work
 from scheduler.engine.answers.inside import Inside
 from scheduler.engine.answers.table import ANSWERS
@@ -167,6 +167,7 @@ class Engine:
 
     def _work(self, now: float, allowance: Allowance, outcome: Outcome) -> None:
         self._cluster.now = now
+        claims.catch_up(self._cluster, outcome, decides=allowance.pods > 0)
         self._nodes.end_probation(now)
         self._owners_awaited.work(now)
         self._settle_groups(now)
@@ -192,8 +193,7 @@ class Engine:
         while left > 0 and allowance.allows(Work.BATCH):
             # A decision may send pods of other groups away.
             self._settle_groups(now)
-            batch = self._pop_batch(left, now)
-            if not batch:
+            if not (batch := self._pop_batch(left, now)):
                 break
             left -= count_pods(batch)
             for part in self._backfill.split_batch(batch):
@@ -320,14 +320,14 @@ class Engine:
     # Binds.
 
     def _confirm_bind(self, event: events.BindDone, _: float) -> Sequence[Note]:
-        self._cluster.groups.note_bind(event.uid)
+        claims.confirm_bind(self._cluster, event.uid)
         self._pending.drop(event.uid)
         return (notes.Scheduled(event.uid),) if event.uid in self._cluster.pods else _NOTHING
 
     def _undo_bind(self, event: events.BindFailed, now: float) -> Sequence[Note]:
         uid = event.uid
         before = self._cluster.pods.get(uid)
-        self._cluster.forget(uid)
+        claims.undo_bind(self._cluster, event)
         self._cluster.nominations.let_stay(uid)
         # Changes of the pod that came while its bind was under way count from here on.
         pod = self._cluster.pods.get(uid)
@@ -361,9 +361,9 @@ class Engine:
     # Decisions.
 
     def _pop_batch(self, most: int, now: float) -> list[AnyEntity]:
-        limit = min(self.config.slice_pods, most)
         units = _DEAR_UNITS // (1 + len(self._cluster.nodes.rows) // _NODES_A_UNIT)
-        return self._pending.pop(limit, now, self._cycle.estimate_cost, max(1, units))
+        costs = self._cycle.estimate_cost, max(1, units), self._cycle.find_likeness
+        return self._pending.pop(min(self.config.slice_pods, most), now, *costs)
 
     def _decide_for(self, batch: list[AnyEntity], now: float, outcome: Outcome) -> None:
         self._chores.work_on_budgets()

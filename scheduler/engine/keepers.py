@@ -18,6 +18,7 @@ from scheduler.api.names import PeerKind
 from scheduler.api.storage import KINDS as STORAGE_KINDS
 from scheduler.api.storage import StorageObject
 from scheduler.config import Config
+from scheduler.engine import claims
 from scheduler.engine.device_maps import DeviceMaps
 from scheduler.engine.kai_queues import KaiQueues
 from scheduler.engine.keeping import Keeper
@@ -50,6 +51,7 @@ def make_table(
         **{kind: _keep_topologies(kind, cluster, queues) for kind in objects.TOPOLOGY_KINDS},
         **queues.make_keepers(),
         **of_kai.make_keepers(),
+        **claims.make_keepers(cluster.claims, pending),
         kinds.BUDGETS.name: _keep_budgets(cluster),
         kinds.NAMESPACES.name: _keep_namespaces(cluster, book, pending, queues),
         kinds.POLICIES.name: _keep_policies(config, book, pending),

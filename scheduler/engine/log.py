@@ -17,7 +17,7 @@ from msgspec import structs
 
 from scheduler.api import names, steering, wire
 from scheduler.api.door import events
-from scheduler.api.door.decisions import Bind, Evict, Hold, Nominate, Outcome
+from scheduler.api.door.decisions import Bind, Evict, Free, Hold, Nominate, Outcome
 from scheduler.api.door.events import Event
 from scheduler.api.door.workload_decisions import QuotaDecision
 from scheduler.config import Config
@@ -57,6 +57,7 @@ class Decided(msgspec.Struct, frozen=True, tag="decide"):
         binds: what was decided, word for word.
         holds: the uid of each pod that found no place, and the first sentence of its explanation.
         explained: the same for pods that waited before and were explained anew.
+        frees: which claims lost their devices.
         evicts, nominates: which pods were to be evicted for which pod, and which nominations changed.
         quotas: which workloads got quota, had to give it back, or were left in their queues.
     """
@@ -70,6 +71,7 @@ class Decided(msgspec.Struct, frozen=True, tag="decide"):
     evicts: tuple[Evict, ...] = ()
     nominates: tuple[Nominate, ...] = ()
     quotas: tuple[QuotaDecision, ...] = ()
+    frees: tuple[Free, ...] = ()
 
 
 Line = Head | Happened | Decided
@@ -111,6 +113,7 @@ def describe_call(at: float, pods: int, spent: Sequence[int], outcome: Outcome) 
         tuple(outcome.evicts),
         tuple(outcome.nominates),
         tuple(outcome.quotas),
+        tuple(outcome.frees),
     )
 
 

@@ -116,7 +116,7 @@ def write_report(report: Report) -> str:
     if found is None:
         return "\n".join(lines)
     lines.append(f"the decision on line {found.line} differs (- recorded, + now):")
-    for name in ("binds", "holds", "explained", "evicts", "nominates", "quotas"):
+    for name in ("binds", "holds", "explained", "evicts", "nominates", "quotas", "frees"):
         written, now = getattr(found.written, name), getattr(found.now, name)
         lines += [f"- {one}" for one in written if one not in now]
         lines += [f"+ {one}" for one in now if one not in written]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
+from scheduler.explain import claim_lines
 from scheduler.explain.layout import Line, make_heading, name_some
 from scheduler.plugins import words
 from scheduler.printing import count_nouns
@@ -32,6 +33,7 @@ def write_lines(node: Json, *, is_wide: bool = False) -> Iterator[Line]:
         if one["gpuPart"] < 1:
             yield Line(_describe_shared(one), 2 + _BAR + 3, 0)
     yield from _write_cards(node["cards"], is_wide=is_wide)
+    yield from claim_lines.write_pools(node)
     yield from _write_pods(node, is_wide=is_wide)
     yield from _write_waiting(node)
 

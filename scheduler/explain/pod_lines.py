@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from scheduler.explain import losses
+from scheduler.explain import claim_lines, losses
 from scheduler.explain.layout import Line, make_heading, name_some
 from scheduler.plugins import container_requests, words
 from scheduler.printing import count_nouns
@@ -46,6 +46,7 @@ def write_lines(pod: Json, width: int) -> Iterator[Line]:
     yield from _write_preemption(pod)
     yield from _write_now(pod)
     yield from _write_reasons(pod)
+    yield from claim_lines.write_claims(pod)
     if pod["nearest"]:
         yield from _write_nearest(pod["nearest"], pod)
     yield from _write_advice(pod)
@@ -91,7 +92,11 @@ def _write_now(pod: Json) -> Iterator[Line]:
     now = pod["now"]
     if now is None or pod["state"] == "queued":
         return
-    cards = ", ".join(map(_describe_device, now["devices"]))
+    devices = [
+        *map(_describe_device, now["devices"]),
+        *map(claim_lines.write_device, now["claims"]),
+    ]
+    cards = ", ".join(devices)
     where = f"{now['node']}{f' with {cards}' if cards else ''}"
     if pod["node"]:
         same = " again" if now["node"] == pod["node"] else ""
@@ -132,6 +137,7 @@ def _write_nearest(nearest: Json, pod: Json) -> Iterator[Line]:
         yield Line(
             f"taints there: {', '.join(map(sentences.write_taint, nearest['taints']))}", 2, 2
         )
+    yield from claim_lines.write_near(nearest)
     if nearest["cards"]:
         yield from _write_fit(nearest)
         alike: dict[str, list[Json]] = {}

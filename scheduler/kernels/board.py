@@ -12,10 +12,11 @@ The tier is 1 on nodes without GPUs for pods that ask none: they go there while 
 
 from __future__ import annotations
 
-from scheduler.kernels import domains, fit, parts
+from scheduler.kernels import domains, fit, judging, parts
 from scheduler.kernels._jit import inlined, part, tiny
 from scheduler.kernels.devices import linked
 from scheduler.schema import columns as c
+from scheduler.schema import devices as d
 from scheduler.schema import domains as of_domains
 from scheduler.schema.world import World
 
@@ -40,6 +41,12 @@ def rescore_rows(world: World, ask: c.Ask, board: c.Board, rows: c.Ints) -> None
         if not fit.fits(nodes, ask, row):
             fit.note_short(nodes, ask, row, row, board.refused)
             continue
+        unmet = judging.judge_claims(world.tables, ask, row, s, parts.scores_claims(ask))
+        if unmet != 0:
+            board.refused[0, row] = unmet
+            continue
+        if board.choices.size > 0:
+            board.choices[row] = int(s.claims.figures[d.FIGURE_RANK])
         found = parts.weigh_row(world, ask, row, lanes)
         if found == parts.IN_LANE:
             lanes += 1
@@ -58,7 +65,11 @@ def rescore_rows(world: World, ask: c.Ask, board: c.Board, rows: c.Ints) -> None
         domains.judge_all(board)
     elif board.domains.tallies.shape[0] > 0:
         domains.judge_rows(board, rows)
-    most_moved = board.scores.shape[0] > 0 and _update_highest(board)
+    most_moved = False
+    if board.scores.shape[0] > 0:
+        most_moved = _update_highest(board)
+    if board.choices.size > 0:
+        most_moved |= _update_best_choice(board)
     if is_wide or most_moved:
         _set_keys(nodes, ask, board)
         for block in range(board.best.size):
@@ -134,6 +145,8 @@ def _set_key(nodes: c.Nodes, ask: c.Ask, board: c.Board, row: int) -> None:
         points += board.norms[i, c.NORM_WEIGHT] * normalize_score(board, i, row)
     for g in range(board.domains.scores.shape[0]):
         points += board.domains.scores[g, c.NORM_WEIGHT] * board.domains.points[g, row]
+    if board.choices.size > 0:
+        points += board.choice_norm[c.NORM_WEIGHT] * normalize_choice(board, row)
     tier = 1 if ask.rules.avoid_gpu and not nodes.has_gpu[row] else 0
     board.key[row] = tier * parts.TIER + ask.prefers.mode.unit * points * 1000 + board.part[row]
 
@@ -153,6 +166,9 @@ def _set_keys(nodes: c.Nodes, ask: c.Ask, board: c.Board) -> None:
         weight = board.domains.scores[g, c.NORM_WEIGHT] * unit
         for row in range(n):
             board.key[row] += weight * board.domains.points[g, row]
+    if board.choices.size > 0:
+        for row in range(n):
+            board.key[row] += board.choice_norm[c.NORM_WEIGHT] * unit * normalize_choice(board, row)
     for row in range(n):
         if not domains.fits(board, row):
             board.key[row] = -1
@@ -166,6 +182,25 @@ def normalize_score(board: c.Board, i: int, row: int) -> int:
         return int(raw)
     share = raw * 100 // most if most > 0 else 0
     return int(100 - share if board.norms[i, c.NORM_HOW] == c.LESS_OF_MOST else share)
+
+
+@part
+def normalize_choice(board: c.Board, row: int) -> int:
+    """Return the points 0..100 of the alternatives that claims get on a row."""
+    most = board.choice_norm[c.NORM_MOST]
+    return int(board.choices[row] * 100 // most if most > 0 else 0)
+
+
+@part
+def _update_best_choice(board: c.Board) -> bool:
+    """As ``_update_highest`` for the alternatives of claims."""
+    most = 0
+    for row in range(board.part.size):
+        if domains.fits(board, row):
+            most = max(most, board.choices[row])
+    moved = most != board.choice_norm[c.NORM_MOST]
+    board.choice_norm[c.NORM_MOST] = most
+    return bool(moved)
 
 
 @part

@@ -2,15 +2,17 @@
 
 A charge is a sparse column over ``Nodes.totals``, compiled once per template, and what the pod holds on
 cards. The placing kernel, assuming, forgetting, binding, deleting, listing again and trying add it or
-take it back, and nothing else writes ``Nodes.totals``, ``Pools.used``, ``Cards.used`` or ``Cards.marks``. All figures are integers, so what
+take it back, and nothing else writes ``Nodes.totals``, ``Pools.used``, ``Cards.used``, ``Cards.marks`` or what is in use of ``Devices``. All figures are integers, so what
 is taken back leaves exactly what was there before.
 """
 
 from __future__ import annotations
 
 from scheduler.kernels._jit import kernel, part
+from scheduler.kernels.devices import device_holds
 from scheduler.schema import card_parts
 from scheduler.schema import columns as c
+from scheduler.schema import devices as d
 from scheduler.schema.handles import Ints1, Ints2
 
 # Beyond any row: what is given back was in use before.
@@ -145,6 +147,9 @@ def add_charge(tables: c.Tables, pod: int, sign: int) -> None:
             )
     for i in range(tables.pods.held[0, pod], tables.pods.held[0, pod] + tables.pods.held[1, pod]):
         card, p = tables.pods.holds[i, c.HOLD_CARD], tables.pods.holds[i, c.HOLD_PART]
+        if p < c.NO_PART:
+            _count_device(tables.devices, card, p, sign * tables.pods.holds[i, c.HOLD_CORES], sign)
+            continue
         if p != c.NO_PART:
             _count_part(tables.cards, card, p, sign)
             continue
@@ -153,6 +158,48 @@ def add_charge(tables: c.Tables, pod: int, sign: int) -> None:
             amount = sign * tables.pods.holds[i, 1 + figure]
             tables.cards.used[figure, card] += amount
             tables.nodes.pools.used[figure, tables.cards.pool[card]] += amount
+
+
+@kernel
+def charge_devices(tables: c.Tables, holds: Ints2, sign: int) -> None:
+    """Charge what a claim holds of devices, ``holds`` [h, N_HOLD], to no pod (``sign`` 1), or take the charge back (-1)."""
+    for i in range(holds.shape[0]):
+        amount = sign * holds[i, c.HOLD_CORES]
+        _count_device(tables.devices, holds[i, c.HOLD_CARD], holds[i, c.HOLD_PART], amount, sign)
+
+
+@part
+def _count_device(devices: d.Devices, what: int, how: int, amount: int, sign: int) -> None:
+    """Count what a claim holds: a device, a share of one, an amount of a cell, or all that several pods have together."""
+    if how == d.HOLD_JOINT:
+        _count_joint(devices, what, sign)
+    else:
+        _count_part_of_claim(devices, what, how, amount, sign)
+
+
+@part
+def _count_joint(devices: d.Devices, claim: int, sign: int) -> None:
+    """Count one more of those who have a claim together as charged, or one less; the first and the last one count."""
+    had = devices.joint[d.JOINT_CHARGED, claim] > 0
+    devices.joint[d.JOINT_CHARGED, claim] += sign
+    if had == (devices.joint[d.JOINT_CHARGED, claim] > 0):
+        return
+    first = devices.joint[d.JOINT_FIRST, claim]
+    for i in range(first, first + devices.joint[d.JOINT_SIZE, claim]):
+        amount = sign * devices.joint_holds[i, 2]
+        _count_part_of_claim(
+            devices, devices.joint_holds[i, 0], devices.joint_holds[i, 1], amount, sign
+        )
+
+
+@part
+def _count_part_of_claim(devices: d.Devices, what: int, how: int, amount: int, sign: int) -> None:
+    if how == d.HOLD_DEVICE:
+        device_holds.own_device(devices, what, sign)
+    elif how == d.HOLD_SHARE:
+        device_holds.share_device(devices, what, sign)
+    else:
+        devices.cells[d.USED, what] += amount
 
 
 @part

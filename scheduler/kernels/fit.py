@@ -11,7 +11,8 @@ from scheduler.schema import columns as c
 def fits(nodes: c.Nodes, ask: c.Ask, row: int) -> bool:
     """Whether every requested resource fits, in integers of base units. O(requested resources).
 
-    Where cards are given away one by one, resources that only cards have do not count as capacity of the node.
+    Where cards are given away one by one, resources that only cards have do not count as capacity of the node, nor does
+    a resource where devices of a class serve it.
     """
     for i in range(ask.resources.size):
         if _is_short(nodes, ask, i, row):
@@ -34,5 +35,6 @@ def _is_short(nodes: c.Nodes, ask: c.Ask, i: int, row: int) -> bool:
     r, family = ask.resources[i], ask.by_cards[i]
     return bool(
         not (family >= 0 and nodes.pools.managed[pools.find_family(nodes, family, row)])
+        and not nodes.by_class[r, row]
         and ask.amounts[i] > nodes.allocatable[r, row] - nodes.requested[r, row]
     )

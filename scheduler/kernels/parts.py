@@ -12,10 +12,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from scheduler.kernels._jit import inlined, kernel, part
+from scheduler.kernels import judging
+from scheduler.kernels._jit import inlined, kernel, part, tiny
 from scheduler.kernels.devices import asks, choose, gpus, linked, pools, vendor_scores
-from scheduler.kernels.modes import aware, kube, lambda_g, score
+from scheduler.kernels.modes import aware, keel, kube, lambda_g, score
 from scheduler.schema import columns as c
+from scheduler.schema import devices as d
 from scheduler.schema.world import World
 
 # What a key has room for below the tier, see ``board``.
@@ -33,6 +35,42 @@ def is_aware(ask: c.Ask) -> bool:
     return bool(ask.prefers.mode.aware >= 0)
 
 
+@tiny
+def scores_claims(ask: c.Ask) -> bool:
+    """Whether the score of a node depends on the devices that claims of the pod would get there."""
+    if not judging.has_claims(ask) or _are_counted(ask):
+        return False
+    return bool(ask.prefers.mode.aware == aware.KEEL or is_by_units(ask))
+
+
+@part
+def _are_counted(ask: c.Ask) -> bool:
+    """Whether all devices of claims stand for resources by which nodes have GPUs, so that the mode counts them already."""
+    if ask.containers.shape[1] == 0:
+        return False
+    for leaf in range(ask.claims.leaves.shape[0]):
+        if ask.claims.leaves[leaf, d.LEAF_RESOURCE] < 0:
+            return False
+    return True
+
+
+@tiny
+def is_by_units(ask: c.Ask) -> bool:
+    """Whether devices of claims stand in the place of cards in the score of a node."""
+    if not judging.has_claims(ask) or ask.containers.shape[1] > 0:
+        return False
+    return bool(ask.prefers.mode.aware < 0 and ask.prefers.mode.blind != score.KUBE)
+
+
+@part
+def add_claims(ask: c.Ask, points: int, s: c.Scratch) -> int:
+    """Add what the devices for claims lose to the points of a mode that knows cards: it counts as a loss of cards does."""
+    if scores_claims(ask):
+        points += keel.score_loss(s.claims.figures[d.FIGURE_LOSS]) - keel.MIDDLE_POINTS
+        points = max(0, min(_POINTS, points))
+    return int(points)
+
+
 @kernel
 def weigh_cards(world: World, ask: c.Ask, row: int) -> int:
     """Return the part of a pod that is judged card by card, -1 where the cards do not suffice."""
@@ -40,6 +78,8 @@ def weigh_cards(world: World, ask: c.Ask, row: int) -> int:
     if ask.rules.linked:
         linked.clear_pairs(s)
     points = aware.place_pod(nodes, cards, ask, world.demand, row, s)
+    if points >= 0:
+        points = add_claims(ask, points, s)
     if points >= 0 and ask.rules.linked:
         points += linked.score_pairs(s)
     return int(
@@ -75,6 +115,10 @@ def _ask_cards(tables: c.Tables, ask: c.Ask, row: int, s: c.Scratch, lane: int) 
     """Whether there are cards for the pod; if so, write to the lane what the pod takes of GPUs."""
     nodes, cards = tables.nodes, tables.cards
     gpu_cores, gpu_mib = 0.0, 0.0
+    if is_by_units(ask):
+        s.choice.units[0, lane] = s.claims.figures[d.FIGURE_UNITS]
+        s.choice.units[1, lane] = s.claims.figures[d.FIGURE_USED]
+        gpu_cores = s.claims.figures[d.FIGURE_TAKEN] * c.WHOLE
     s.choice.vendor[lane], s.choice.links[lane] = 0.0, 0
     if ask.containers.shape[1] > 0:
         pool = pools.find_pool(nodes, ask, row)
@@ -120,19 +164,19 @@ def weigh_row(world: World, ask: c.Ask, row: int, lane: int) -> int:
 @part
 def _fill_lanes(nodes: c.Nodes, ask: c.Ask, s: c.Scratch, lanes: int) -> None:
     """Write the figures of the rows to the lanes, dimension by dimension, as they lie in memory."""
-    for d in range(c.N_DIMS):
-        r = ask.prefers.dims[d]
+    for i in range(c.N_DIMS):
+        r = ask.prefers.dims[i]
         if r >= 0:
             for lane in range(lanes):
                 row = s.rows[lane]
-                s.cap[d, lane] = nodes.allocatable[r, row]
-                s.used[d, lane] = nodes.requested[r, row]
-                s.ask[d, lane] = ask.dim_amounts[d]
+                s.cap[i, lane] = nodes.allocatable[r, row]
+                s.used[i, lane] = nodes.requested[r, row]
+                s.ask[i, lane] = ask.dim_amounts[i]
     if score.uses_nonzero(ask.prefers.mode.blind):
-        for d in range(2):
+        for i in range(2):
             for lane in range(lanes):
-                s.used[d, lane] = nodes.nonzero[d, s.rows[lane]]
-                s.ask[d, lane] = ask.nonzero[d]
+                s.used[i, lane] = nodes.nonzero[i, s.rows[lane]]
+                s.ask[i, lane] = ask.nonzero[i]
     for lane in range(lanes):
         row = s.rows[lane]
         pool = pools.find_pool(nodes, ask, row)
@@ -145,6 +189,18 @@ def _fill_lanes(nodes: c.Nodes, ask: c.Ask, s: c.Scratch, lanes: int) -> None:
             s.cap[2, lane], s.cap[3, lane] = pools.measure_devices(nodes, pool, offered)
             held = pools.count_devices(nodes, pool, row)
             s.used[2, lane], s.used[3, lane] = pools.measure_devices(nodes, pool, held)
+    if is_by_units(ask):
+        for lane in range(lanes):
+            s.cap[2, lane] = s.choice.units[0, lane] * c.WHOLE
+            s.used[2, lane] = s.choice.units[1, lane] * c.WHOLE
+            s.cap[3, lane], s.used[3, lane] = 0.0, 0.0
+
+
+@tiny
+def _score_units(s: c.Scratch, lane: int) -> float:
+    """Return the node score of a node's devices for claims, like that of cards: how much of them is in use, 0..30."""
+    units = s.choice.units[0, lane]
+    return float(POLICY_MOST * s.choice.units[1, lane] / units if units > 0 else 0.0)
 
 
 @kernel
@@ -156,7 +212,10 @@ def weigh_block(nodes: c.Nodes, ask: c.Ask, s: c.Scratch, lanes: int) -> None:
         most = step * (POLICY_MOST + 2 * extra)
         for lane in range(lanes):
             row = s.rows[lane]
-            found = np.float64(gpus.score_node(nodes, pools.find_pool(nodes, ask, row)))
+            if is_by_units(ask):
+                found = _score_units(s, lane)
+            else:
+                found = np.float64(gpus.score_node(nodes, pools.find_pool(nodes, ask, row)))
             # Over-full cards may take the score above 30: fuller than full is full, or the tiers break.
             found = min(found, np.float64(POLICY_MOST)) + s.choice.vendor[lane]
             steps = int((found + extra) * step)

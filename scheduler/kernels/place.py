@@ -6,10 +6,11 @@ The result is exactly that of one pod at a time, because nothing else is remembe
 from __future__ import annotations
 
 from scheduler.kernels import board as boards
-from scheduler.kernels import charge, domains, parts
+from scheduler.kernels import charge, domains, judging, parts
 from scheduler.kernels._jit import kernel, part
-from scheduler.kernels.devices import asks, choose, pools
+from scheduler.kernels.devices import asks, choose, claim_memo, claims, device_holds, pools
 from scheduler.schema import columns as c
+from scheduler.schema import devices as d
 from scheduler.schema.world import Run, World
 
 
@@ -28,10 +29,13 @@ def place_run(world: World, ask: c.Ask, board: c.Board, run: Run) -> int:
     scoring the rows that moved.
     """
     stale, n, is_over = run.moved, run.priority.size, False
+    if stale.size > 0 and run.chosen < 0:
+        claim_memo.open_memo(ask.claims, world.scratch.claims)
     for k in range(n + 1):
         # At one place, so that it is compiled once.
         if stale.size > 0 and run.chosen < 0:
             boards.rescore_rows(world, ask, board, stale)
+            claim_memo.close_memo(world.scratch.claims)
         if k == n or is_over:
             return k
         row = run.chosen
@@ -42,7 +46,8 @@ def place_run(world: World, ask: c.Ask, board: c.Board, run: Run) -> int:
         if row < 0:
             return k
         run.row[k] = row
-        put_pod(world, ask, run, k)
+        if not put_pod(world, ask, run, k):
+            return k
         if run.chosen < 0:
             domains.count_placed(board, row)
         world.scratch.changed[0] = row
@@ -52,9 +57,15 @@ def place_run(world: World, ask: c.Ask, board: c.Board, run: Run) -> int:
 
 
 @kernel
-def put_pod(world: World, ask: c.Ask, run: Run, k: int) -> None:
-    """Choose the cards of pod ``k`` on the node ``run.row[k]``, where it fits, and charge it."""
+def put_pod(world: World, ask: c.Ask, run: Run, k: int) -> bool:
+    """Choose the cards of pod ``k`` on the node ``run.row[k]``, where it fits, and charge it.
+
+    Return whether that could be done: not if devices for its claims are not found after all.
+    """
     row, tables, s = run.row[k], world.tables, world.scratch
+    n_devices = _choose_devices(world, ask, run, k)
+    if n_devices < 0:
+        return False
     pod = charge.open_row(tables, ask.charge, run.priority[k], c.NOT_STARTED)
     run.pod[k], run.n_picks[k] = pod, 0
     n_held = 0
@@ -70,9 +81,31 @@ def put_pod(world: World, ask: c.Ask, run: Run, k: int) -> None:
             n = choose.choose_devices(tables.nodes, tables.cards, one, row, s)
             n_held = _note_picks(tables.nodes, one, run, k, n, n_held, s)
     asks.end_choice(s)
+    if n_devices > 0:
+        n_held = device_holds.note_holds(tables, ask.claims, s, n_devices, n_held)
     charge.write_holds(tables, pod, s.holds, n_held)
     tables.pods.node[pod] = row
     charge.add_charge(tables, pod, 1)
+    return True
+
+
+@part
+def _choose_devices(world: World, ask: c.Ask, run: Run, k: int) -> int:
+    """Choose the devices of pod ``k`` for its claims; return how many they are, or a negative number for none."""
+    run.n_devices[k] = 0
+    if not judging.has_claims(ask):
+        return 0
+    tables, s, row = world.tables, world.scratch, run.row[k]
+    # A better choice is worth less than the search of a node; any choice is found as it was when the node was judged.
+    n = claims.allocate(tables, ask.claims, row, s.claims, True, ask.claims.most // d.CHOOSING_PART)
+    if n < 0:
+        n = claims.allocate(tables, ask.claims, row, s.claims, False, ask.claims.most)
+    if n < 0 or n > run.device.shape[1]:
+        return -1
+    for f in range(n):
+        run.device[k, f], run.leaf[k, f] = s.claims.local[s.claims.pick[f]], s.claims.leaf[f]
+    run.n_devices[k] = n
+    return int(n)
 
 
 @part

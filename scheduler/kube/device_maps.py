@@ -1,4 +1,7 @@
-"""Acts on ConfigMaps that configure devices, and on quotas of devices: reads pods and nodes again, lets the webhook follow, and says what is wrong."""
+"""Acts on ConfigMaps that configure devices: reads pods and nodes again, and lets the webhook follow.
+
+Of these, of quotas of devices and of the objects of ``resource.k8s.io`` it says what is wrong.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +14,15 @@ import structlog
 from scheduler.api import kinds
 from scheduler.api.door import notes
 from scheduler.api.door.notes import Note
-from scheduler.api.kinds import Kind
+from scheduler.api.kind import Kind
 from scheduler.kube.report.reporter import Reporter
 from scheduler.kube.watch.streams import Stream
 
 _REASONS = {kinds.CONFIG_MAPS: "MalformedConfigMap", kinds.RESOURCE_QUOTAS: "MalformedQuota"}
+_OF_DEVICES = {
+    one.name: one for one in (kinds.DEVICE_CLASSES, kinds.RESOURCE_SLICES, kinds.TAINT_RULES)
+}
+_Read = notes.DeviceMapRead | notes.SpaceQuotaRead | notes.DevicesRead
 _READ_AGAIN = kinds.PODS, kinds.NODES
 _log = structlog.get_logger("evenkeel")
 
@@ -40,7 +47,7 @@ class DeviceMapHands:
         self._changed = asyncio.Event()
         self._is_newer = False
         # By kind and key: the last note with a mistake.
-        self._wrong: dict[tuple[Kind, str], notes.DeviceMapRead | notes.SpaceQuotaRead] = {}
+        self._wrong: dict[tuple[Kind, str], _Read] = {}
 
     @property
     def is_read(self) -> bool:
@@ -62,7 +69,7 @@ class DeviceMapHands:
                 self._changed.clear()
 
     def hear(self, noted: Sequence[Note]) -> None:
-        """Act on notes about ConfigMaps."""
+        """Act on notes about these objects."""
         for note in noted:
             self._hear_one(note)
 
@@ -75,6 +82,10 @@ class DeviceMapHands:
                 )
             case notes.SpaceQuotaLeft(key):
                 self._wrong.pop((kinds.RESOURCE_QUOTAS, key), None)
+            case notes.DevicesLeft(kind, key):
+                self._wrong.pop((_OF_DEVICES[kind], key), None)
+            case notes.DevicesRead(kind):
+                self._note_problem(_OF_DEVICES[kind], note)
             case notes.SpaceQuotaRead():
                 self._note_problem(kinds.RESOURCE_QUOTAS, note)
             case notes.DeviceMapRead(key, _, _, taken):
@@ -85,7 +96,7 @@ class DeviceMapHands:
                     self._is_newer = True
                     self._admit_by(note)
 
-    def _note_problem(self, kind: Kind, note: notes.DeviceMapRead | notes.SpaceQuotaRead) -> None:
+    def _note_problem(self, kind: Kind, note: _Read) -> None:
         """Report what is wrong with an object, once for each text."""
         before = self._wrong.pop((kind, note.key), None)
         if note.problem:
@@ -98,11 +109,13 @@ class DeviceMapHands:
         for (kind, _), note in self._wrong.items():
             self._report(kind, note)
 
-    def _report(self, kind: Kind, note: notes.DeviceMapRead | notes.SpaceQuotaRead) -> None:
-        said = f"{note.problem}; what could be read last stays in force, or the defaults"
+    def _report(self, kind: Kind, note: _Read) -> None:
+        is_gone = kind.name in _OF_DEVICES
+        instead = "what could be read last stays in force, or the defaults"
+        said = f"{note.problem}; {'it counts as deleted' if is_gone else instead}"
         _log.warning(
             "an object cannot be read", kind=kind.name, name=note.key, problem=note.problem
         )
         if self._is_leading():
-            words = "Warning", _REASONS[kind], said
+            words = "Warning", _REASONS.get(kind, f"Malformed{kind.name}"), said
             self._reporter.report_on_object(kind, note.meta, words, is_why=True)

@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any
 
+import aiohttp
 import kopf
 import structlog
 
@@ -82,7 +83,7 @@ async def _run_kopf(
     await asyncio.wait({running, stopping}, return_when=asyncio.FIRST_COMPLETED)
     stopping.cancel()
     if not running.done():
-        await thread.call(_set_flag(end))
+        await thread.call(_end_kopf(end))
     try:
         await running
     except Exception as error:  # noqa: BLE001 - whatever it is, the scheduler goes on
@@ -90,8 +91,18 @@ async def _run_kopf(
     return None
 
 
-async def _set_flag(flag: asyncio.Event) -> None:
-    flag.set()
+async def _end_kopf(end: asyncio.Event) -> None:
+    """Set the flag on which kopf ends.
+
+    A scan of the kinds of the API server that is under way leaves its requests behind, and their connections are closed.
+    """
+    asyncio.get_running_loop().set_exception_handler(_log_unless_closed)
+    end.set()
+
+
+def _log_unless_closed(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    if not isinstance(context.get("exception"), aiohttp.ClientConnectionError):
+        loop.default_exception_handler(context)
 
 
 def _make_registry(access: Access, rare: Rare) -> kopf.OperatorRegistry:

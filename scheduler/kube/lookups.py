@@ -11,11 +11,13 @@ from scheduler.config import Config
 from scheduler.devices.admission.drafts import PodDraft
 from scheduler.devices.answers import Drivers
 from scheduler.engine.engine import Engine
+from scheduler.engine.questions.claims import KnownResourceClaim
 from scheduler.engine.questions.nodes import CardDrivers, KnownNode, SharedGpus
 from scheduler.engine.questions.pods import BindObjection, PodVersion
 from scheduler.engine.questions.space_quotas import SpaceQuotaExcess
 from scheduler.engine.questions.volumes import KnownClaim, KnownVolume, MovedDrivers
 from scheduler.engine.questions.waiting import LastingPlace, Place
+from scheduler.kube.bind.claim_waits import ClaimLookups
 from scheduler.kube.bind.volume_waits import ClusterLookups
 
 
@@ -61,6 +63,10 @@ class Lookups:
     def get_volume_timeout(self, profile: str) -> float:
         """Return how long pods of a profile wait for their volumes, in seconds."""
         return self._config.profile(profile).placement.kube.volume_binding.timeout_seconds
+
+    def make_claim_lookups(self) -> ClaimLookups:
+        """Return the look-ups of the step that allocates ResourceClaims."""
+        return ClaimLookups(lambda key: self._engine.ask(KnownResourceClaim(key)))
 
     def make_volume_lookups(self) -> ClusterLookups:
         """Return the look-ups of the step that binds volume claims."""

@@ -27,6 +27,7 @@ from scheduler.engine.questions.pods import (
 from scheduler.kube import slices
 from scheduler.kube.bind.binder import Binder
 from scheduler.kube.bind.left_locks import LeftLocks
+from scheduler.kube.claim_freer import ClaimFreer
 from scheduler.kube.device_maps import DeviceMapHands
 from scheduler.kube.evict.evictor import Evictor
 from scheduler.kube.foreign import ForeignWrites
@@ -54,6 +55,7 @@ class Hands(NamedTuple):
     binder: Binder
     evictor: Evictor
     left_locks: LeftLocks
+    claims: ClaimFreer
     queues: QueueHands | None = None
     jobs: JobHands | None = None
     kai: KaiHands | None = None
@@ -96,6 +98,7 @@ class Loop:
             self._binder,
             self._evictor,
             self._left_locks,
+            self._claims,
             self._queues,
             self._jobs,
             self._kai,
@@ -288,6 +291,8 @@ class Loop:
         for nominate in outcome.nominates:
             self._evictor.nominate(self._engine.ask(NamedPod(nominate.uid)), nominate.node)
             yield
+        for free in outcome.frees:
+            self._claims.free(free)
         for plan in outcome.plans:
             if plan.group is not None:
                 yield from self._groups.report_plan(plan)

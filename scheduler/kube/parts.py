@@ -17,11 +17,13 @@ from scheduler.engine.questions.waiting import IsParked
 from scheduler.kube import rights, wall_clock
 from scheduler.kube.bind.binder import Binder, BindWriters, Permit
 from scheduler.kube.bind.binding import Binding
+from scheduler.kube.bind.claims import ResourceClaims
 from scheduler.kube.bind.fence import Fence
 from scheduler.kube.bind.left_locks import LeftLocks
 from scheduler.kube.bind.node_lock import NodeLock
 from scheduler.kube.bind.unserved import UnservedPods
 from scheduler.kube.bind.volumes import VolumeClaims
+from scheduler.kube.claim_freer import ClaimFreer
 from scheduler.kube.client import ApiClient
 from scheduler.kube.device_maps import DeviceMapHands
 from scheduler.kube.evict.evictor import Evictor, EvictPermit
@@ -153,6 +155,7 @@ class Parts:
                 self.binder,
                 self.evictor,
                 self.left_locks,
+                ClaimFreer(self.api),
                 self.queues,
                 self.jobs,
                 self.kai,
@@ -236,6 +239,7 @@ class Parts:
                 Binding(self.api, fence, self._lookups.get_version, self._lookups.get_drivers),
                 (
                     VolumeClaims(self.api, self._lookups.make_volume_lookups()),
+                    ResourceClaims(self.api, self._lookups.make_claim_lookups(), time.time),
                     UnservedPods(self.api),
                     node_lock,
                 ),

@@ -12,7 +12,7 @@ import structlog
 from scheduler.api import kinds, names
 from scheduler.api.admission.settings import Served
 from scheduler.api.jobs import table as jobs
-from scheduler.api.kinds import Kind
+from scheduler.api.kind import Kind
 from scheduler.errors import ApiError
 from scheduler.kube.client import ApiClient
 
@@ -70,6 +70,8 @@ def list_needed(
         _make_right("create", kinds.PODS, "eviction"),
         _make_right("patch", kinds.CLAIMS),
         _make_right("patch", kinds.VOLUMES),
+        *(_make_right(verb, kinds.RESOURCE_CLAIMS) for verb in ("get", "create", "delete")),
+        *(_make_right("patch", kinds.RESOURCE_CLAIMS, part) for part in ("", "status", "binding")),
         _make_right("patch", kinds.PODS, "status"),
         _make_right("create", kinds.EVENTS),
         _make_right("patch", kinds.POD_GROUPS, "status"),

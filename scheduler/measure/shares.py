@@ -64,7 +64,9 @@ def _add_held(cluster: Cluster, cards: Cards, pods: Sequence[PodRecord], amounts
     first, n_held = entered.held[:, np.array([pod.row for pod in pods], np.int64)]
     pod = np.repeat(np.arange(len(pods)), n_held)
     # Rows of parts of cards have no figures: they are in the row of the card.
-    card, cores, mib = entered.holds[all_cards.list_run_rows(first, n_held)][:, : c.HOLD_SLOTS].T
+    holds = entered.holds[all_cards.list_run_rows(first, n_held)]
+    of_cards = holds[:, c.HOLD_PART] >= c.NO_PART
+    pod, (card, cores, mib) = pod[of_cards], holds[of_cards, : c.HOLD_SLOTS].T
     memory = mib * table.milli[c.MIB, card] / c.WHOLE
     compute = np.where(cores > 0, cores * table.milli[c.CORES, card] / c.WHOLE, memory)
     is_told = cards.row >= 0

@@ -8,11 +8,15 @@ from typing import NamedTuple
 import numpy as np
 
 from scheduler.api.cards import CardUse, Grant, Grants, Slots, find_slots
+from scheduler.api.claims.answers import Allotment
 from scheduler.api.door.decisions import Bind
 from scheduler.api.pods.templates import PodTemplate
+from scheduler.errors import BrokenInvariant
 from scheduler.kernels import place
 from scheduler.kernels.devices import gpus
 from scheduler.modes.learning import Learner
+from scheduler.plugins.claims import answering
+from scheduler.plugins.claims.grouping import reserve_for_group
 from scheduler.plugins.volumes import giving
 from scheduler.schema import columns as c
 from scheduler.schema.world import ANY_ROW, ANY_ROWS, ANYWHERE, NOWHERE, Run
@@ -47,10 +51,11 @@ class Rooms:
 
     def __init__(self, cluster: Cluster, boards: Boards, learner: Learner) -> None:
         self._cluster, self._boards, self._learner = cluster, boards, learner
-        self._of_pods = np.zeros((4, 1), np.int64)
+        self._of_pods = np.zeros((5, 1), np.int64)
         self._of_picks = np.zeros(5, np.int64)
-        # The parts of the buffers that calls were given, by the numbers of pods and picks that they are for.
-        self._given: dict[tuple[int, int], Run] = {}
+        self._of_claims = np.zeros(2, np.int64)
+        # The parts of the buffers that calls were given, by the numbers of pods, picks and devices that they are for.
+        self._given: dict[tuple[int, int, int], Run] = {}
 
     def make_room(
         self,
@@ -65,28 +70,32 @@ class Rooms:
         """
         cluster, n, picks = self._cluster, len(part), shape.most_picks
         # A part of a card is held beside the card.
-        held = 2 * picks if shape.asked.template.gpu else 0
+        held = (2 * picks if shape.asked.template.gpu else 0) + shape.most_held
         cluster.ledger.pods.make_room(n, held)
-        room = self._given.get((n, picks)) or self._cut(n, picks)
+        size = n, picks, shape.most_devices
+        room = self._given.get(size) or self._cut(*size)
         room.priority[:] = [pod.priority for pod in part]
         room.moved, room.chosen = moved, ANY_ROW
         room.among, room.wanted, room.stops = where
         return room
 
-    def _cut(self, n: int, picks: int) -> Run:
-        size = 5 * n * picks
+    def _cut(self, n: int, picks: int, devices: int) -> Run:
+        size, of_claims = 5 * n * picks, 2 * n * devices
         if n > self._of_pods.shape[1]:
-            self._of_pods = np.zeros((4, n), np.int64)
+            self._of_pods = np.zeros((5, n), np.int64)
             self._given.clear()
         if size > self._of_picks.size:
             self._of_picks = np.zeros(size, np.int64)
             self._given.clear()
+        if of_claims > self._of_claims.size:
+            self._of_claims = np.zeros(of_claims, np.int64)
+            self._given.clear()
         if len(self._given) >= _ROOMS_MAX:
             self._given.clear()
         of_picks = self._of_picks[:size].reshape(5, n, picks)
-        room = self._given[n, picks] = Run(
-            _NONE, ANY_ROW, *EVERYWHERE, *self._of_pods[:, :n], *of_picks
-        )
+        of_devices = self._of_claims[:of_claims].reshape(2, n, devices)
+        fields = [*self._of_pods[:4, :n], *of_picks, self._of_pods[4, :n], *of_devices]
+        room = self._given[n, picks, devices] = Run(_NONE, ANY_ROW, *EVERYWHERE, *fields)
         return room
 
     def list_cards(self, placed: Run, k: int, shape: Shape) -> Grants:
@@ -136,6 +145,8 @@ class Rooms:
 
     def are_shared(self, shape: Shape) -> bool:
         """Whether devices that the pods of a shape request may be those of a shared pool."""
+        if shape.ask.claims.leaves.size and self._cluster.claims.inventory.has_shared:
+            return True
         if not self._cluster.shared.are_there:
             return False
         asks, find = (shape.ask, *shape.ask.more), self._cluster.shared.find_family
@@ -145,14 +156,16 @@ class Rooms:
         """Place a pod on a row, whose cards suffice for it; ranks, tables and the scratch must be up to date."""
         placed = self.make_room([pod], shape)
         placed.chosen = row
-        place.place_run(self._boards.get_world(shape), shape.ask, shape.board, placed)
+        if place.place_run(self._boards.get_world(shape), shape.ask, shape.board, placed) != 1:
+            raise BrokenInvariant(f"{pod.key} fits on a node, and there are no devices for it")
         return placed
 
     def put(self, pod: PodRecord, shape: Shape, row: int) -> None:
         """Place a pod on a row, whose cards suffice for it, and charge it; its claims are given nothing yet."""
         placed = self.put_at(pod, shape, row)
         cards = self.list_cards(placed, 0, shape)
-        self._cluster.assume_charged(pod.uid, row, cards, int(placed.pod[0]))
+        allotted = self._list_allotments(shape, pod, placed, 0)
+        self._cluster.assume_charged(pod.uid, row, cards, int(placed.pod[0]), allotted=allotted)
         self._cluster.moved.add(row)
 
     def assume(self, shape: Shape, pods: Sequence[PodRecord], placed: Run) -> list[Bind]:
@@ -164,10 +177,24 @@ class Rooms:
             uid = pods[k].uid
             cards = self.list_cards(placed, k, shape) if n_picks[k] else ()
             given = giving.list_given(pods[k], shape.view.storage, cluster, rows[k])
-            node = cluster.assume_charged(uid, rows[k], cards, pod_rows[k], given)
-            binds.append(Bind(uid, node, cards, given))
+            allotted = self._list_allotments(shape, pods[k], placed, k)
+            node = cluster.assume_charged(uid, rows[k], cards, pod_rows[k], given, allotted)
+            binds.append(Bind(uid, node, cards, given, allotted))
         cluster.moved.add_many(rows)
         return binds
+
+    def _list_allotments(
+        self, shape: Shape, pod: PodRecord, placed: Run, k: int
+    ) -> tuple[Allotment, ...]:
+        """List what the claims of the k-th pod that was placed get."""
+        cluster = self._cluster
+        if not cluster.claims.has_claims(pod):
+            return ()
+        at = placed, k, cluster.nodes.find_name(int(placed.row[k]))
+        found = answering.list_allotments(
+            pod, shape.view.claims, cluster.claims, shape.ask.claims, at
+        )
+        return reserve_for_group(pod, found, cluster)
 
     def assume_at(self, shape: Shape, pod: PodRecord, row: int, cards: Grants) -> Bind:
         """Charge a pod to a row with exactly these cards, and return how to bind it."""

@@ -6,7 +6,13 @@ import numpy as np
 
 from scheduler.api.door.decisions import Barriers
 from scheduler.plugins.contract import ANYTHING, Asked, Held, Hint, Rule
-from scheduler.plugins.rules import node_affinity, resources_fit, volume_claims
+from scheduler.plugins.refusal import Refusal
+from scheduler.plugins.rules import (
+    dynamic_resources,
+    node_affinity,
+    resources_fit,
+    volume_claims,
+)
 from scheduler.plugins.table import REASONS, RULES, Needs
 from scheduler.schema import columns as c
 
@@ -18,11 +24,17 @@ def _find_first_bit(rule: Rule) -> int:
 
 
 _SHORT = _find_first_bit(resources_fit.RULE)
-# The barriers of a pod that no node can take because of its claims, and of nodes without a label that the pod requires.
-OF_CLAIMS, LACKS_LABEL = (
-    Barriers(_find_first_bit(volume_claims.RULE)),
-    Barriers(_find_first_bit(node_affinity.RULE)),
-)
+# The barriers of nodes without a label that the pod requires.
+LACKS_LABEL = Barriers(_find_first_bit(node_affinity.RULE))
+# The barriers of nodes on which the devices of claims cannot be used that are allocated already.
+ELSEWHERE = Barriers(_find_first_bit(dynamic_resources.AVAILABLE))
+_OF_VOLUMES = Barriers(_find_first_bit(volume_claims.RULE))
+_OF_DEVICES = Barriers(_find_first_bit(dynamic_resources.REFUSED))
+
+
+def find_barriers(refusal: Refusal) -> Barriers:
+    """Find the barriers of a pod that no node can take because of its claims."""
+    return _OF_DEVICES if refusal.rule == dynamic_resources.REFUSED.name else _OF_VOLUMES
 
 
 def read_barriers(bits: c.Ints) -> Barriers:

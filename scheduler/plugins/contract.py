@@ -26,6 +26,7 @@ from scheduler.api.placement import Placement
 from scheduler.api.pods.affinity import Peers
 from scheduler.api.pods.templates import PodTemplate, Whereabouts
 from scheduler.api.selectors import Labels
+from scheduler.plugins.claims.needs import Needs as Claimed
 from scheduler.plugins.volumes.needs import Needs as Storage
 from scheduler.schema import columns as c
 from scheduler.schema import domains as of_domains
@@ -50,6 +51,8 @@ class Change(Enum):
     POD_LEFT = auto()
     # A claim, a volume, a class, a driver or its reported capacity was added or has changed.
     STORAGE = auto()
+    # Devices of ResourceClaims became free; a ResourceSlice, a DeviceClass or a DeviceTaintRule came or has changed.
+    CLAIMS = auto()
 
 
 # The change, and what has changed: a label's name or its name and value, a port, a claim, a disk, a family of devices,
@@ -153,6 +156,8 @@ class Asked(NamedTuple):
     placement: Placement
     #: What rules read about its storage, None for pods without storage.
     storage: Storage | None = None
+    #: What rules read about its ResourceClaims, None for pods without them.
+    claims: Claimed | None = None
 
 
 class Compiled(NamedTuple):
@@ -209,7 +214,7 @@ class Row:
 class Standing(NamedTuple):
     """A pod as rules about other pods read it: its labels decide which of these rules count it.
 
-    ``controller``: API version, kind and name of the controller that created it. ``storage``: as in ``Asked``.
+    ``controller``: API version, kind and name of the controller that created it. ``storage``, ``claims``: as in ``Asked``.
     """
 
     template: PodTemplate
@@ -218,6 +223,7 @@ class Standing(NamedTuple):
     labels: Labels
     controller: Controller | None
     storage: Storage | None = None
+    claims: Claimed | None = None
 
 
 class Mask(Protocol):

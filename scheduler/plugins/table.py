@@ -34,6 +34,7 @@ from scheduler.plugins.contract import (
 )
 from scheduler.plugins.rules import (
     card_wishes,
+    dynamic_resources,
     foreign_devices,
     gpu_cards,
     gpu_nodes,
@@ -63,6 +64,7 @@ from scheduler.state.nodes import NodeTable
 RULES: tuple[Rule, ...] = (
     named_nodes.CONTRADICTION,
     volume_claims.RULE,
+    dynamic_resources.REFUSED,
     named_nodes.OTHERS,
     well_formed.RULE,
     node_unschedulable.RULE,
@@ -77,6 +79,8 @@ RULES: tuple[Rule, ...] = (
     volume_zone.RULE,
     topology_spread.RULE,
     pod_affinity.RULE,
+    dynamic_resources.ALLOCATED,
+    dynamic_resources.AVAILABLE,
     node_declared_features.RULE,
     # Evaluated after all filters of kube-scheduler's, as its extenders are.
     foreign_devices.RULE,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scheduler.schema.handles import Floats1, Handle, Ints1
+from scheduler.schema.handles import Floats1, Floats2, Handle, Ints1
 
 # ModeTerm.scorer: what a vendor's plugin says of so many cards; the share of the cards of a container that are of one
 # group; likewise of one network; how many islands the pod breaks; the links between whole cards; and who
@@ -19,6 +19,7 @@ class ChoiceScores(Handle):
     """Scores of the nodes in the lanes, and what the links of one node's choice add up to."""
 
     vendor: Floats1  # [BLOCK] what the vendor adds to the score of a node policy, 0 for nothing
+    units: Floats2  # [2, BLOCK] of pods with claims: how many units of devices a node has, and how much of them is in use
     links: Ints1  # [BLOCK] milli-points for links
     pairs: Ints1  # [N_PAIRS] of the pairs of cards that were chosen by their links: see PAIRS_*
 

@@ -106,20 +106,25 @@ class Cold(Handle):
 BEST_KEY, BEST_RANK, BEST_ROW, BEST_STATIC, N_BEST = range(5)
 
 
+def make_classes(capacity: int) -> Classes:
+    """Make the classes of so many rows of which none is in any class yet."""
+    buckets = 1 << max(1, capacity - 1).bit_length()
+    return Classes(
+        of=np.full(capacity, -1, np.int64),
+        near=np.full((2, capacity), -1, np.int64),
+        head=np.full(capacity, -1, np.int64),
+        digest=np.zeros(capacity, np.int64),
+        chain=np.full(capacity, -1, np.int64),
+        bucket=np.full(buckets, -1, np.int64),
+        spare=np.arange(capacity)[::-1].copy(),
+        counts=np.array([capacity, 0], np.int64),
+    )
+
+
 def make_empty(capacity: int, cards: int, *, has_parts: bool = False) -> Cold:
     """Make the figures of so many rows and cards of which nothing is known yet; ``has_parts``: any card can be cut."""
-    buckets = 1 << max(1, capacity - 1).bit_length()
     return Cold(
-        Classes(
-            of=np.full(capacity, -1, np.int64),
-            near=np.full((2, capacity), -1, np.int64),
-            head=np.full(capacity, -1, np.int64),
-            digest=np.zeros(capacity, np.int64),
-            chain=np.full(capacity, -1, np.int64),
-            bucket=np.full(buckets, -1, np.int64),
-            spare=np.arange(capacity)[::-1].copy(),
-            counts=np.array([capacity, 0], np.int64),
-        ),
+        make_classes(capacity),
         Known(
             fresh=np.zeros(capacity, np.bool_),
             node=np.zeros((capacity, N_NODE), np.int64),

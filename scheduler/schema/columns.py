@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from scheduler.schema import handles, scratch
 from scheduler.schema.card_parts import Carvings, Links, SlotCounters
+from scheduler.schema.devices import ClaimAsk, Devices
 from scheduler.schema.domains import Domains
 from scheduler.schema.handles import (
     Flags1,
@@ -76,6 +77,7 @@ class Nodes(Handle):
     valid: Flags1  # [N] the row holds a node that may be looked at
     rank: Ints1  # [N] place of the node's name in sorted order: ties go to the lowest
     allocatable: Ints2  # [R, N] milli-CPU, bytes, counts
+    by_class: Flags2  # [R, N] devices of a class serve the resource, so claims say whether there are enough
     totals: Ints2  # [REQUESTED_AT + R, N] what pods add up to; the next two are parts of it
     requested: Ints2  # [R, N] as allocatable, of bound and assumed pods
     nonzero: (
@@ -140,7 +142,7 @@ class Pods(Handle):
 
 
 # Positions in Pods.holds: card row, and core percent, MiB and sharers that are held of it; and the part that is held of
-# a card that is cut, as its row in Carvings.parts, NO_PART in rows of figures.
+# a card that is cut, as its row in Carvings.parts, NO_PART in rows of figures. Of claims see schema/devices.py.
 HOLD_CARD, HOLD_CORES, HOLD_MIB, HOLD_SLOTS, HOLD_PART, N_HOLD = range(6)
 NO_PART = -1
 
@@ -160,6 +162,7 @@ class Tables(Handle):
     cards: Cards
     pods: Pods
     charges: Charges
+    devices: Devices
 
 
 class ModeTerm(Handle):
@@ -247,14 +250,16 @@ class Ask(Handle):
         # Where what they get depends on the model: two more rows for each model, its MiB and cores, 0 for none
     )
     more: Handles  # an ask for each further family of devices that it asks, without ``more``
+    claims: ClaimAsk
     family: int  # the first family of devices that the pod asks, by whose pools it is judged; -1 for none
     rules: CardRules
     kube: KubeTerm
     prefers: Preferences
 
 
-# Preferences.bits: what is short of something, whose cards do not suffice, and, of the first resource asked, its own.
-BIT_RESOURCES, BIT_CARDS, BIT_FIRST_RESOURCE, N_BITS = 0, 1, 2, 3
+# Preferences.bits: what is short of something, whose cards do not suffice, whose devices do not suffice for claims (the
+# first of several, see ``schema/devices.TOO_FEW``), and, of the first resource asked, its own.
+BIT_RESOURCES, BIT_CARDS, BIT_CLAIMS, BIT_FIRST_RESOURCE, N_BITS = range(5)
 # Refusal bits that one word holds: none is the sign.
 WORD = 63
 
@@ -271,6 +276,8 @@ class Board(Handle):
     static: Ints1  # [N] refusal bits of static rules; shared by shapes with the same words
     scores: Ints2  # [S, N] raw scores of static rules, likewise
     norms: Ints2  # [S, N_NORM] see NORM_*
+    choices: Ints1  # [N] raw score of the alternatives that claims get there, [0] for pods without alternatives
+    choice_norm: Ints1  # [N_NORM] how this score counts
     base: Ints1  # [1] weighted points of the static rules that say the same of every node
     domains: Domains
     refused: (

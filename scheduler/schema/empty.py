@@ -8,6 +8,7 @@ import numpy as np
 
 from scheduler.schema import choice_scores, places
 from scheduler.schema import columns as c
+from scheduler.schema import devices as d
 from scheduler.schema import domains as of_domains
 from scheduler.schema.card_parts import LINKED_MAX
 from scheduler.schema.handles import share_array
@@ -30,6 +31,56 @@ def make_kube_term() -> c.KubeTerm:
     )
 
 
+@lru_cache(maxsize=1)
+def make_claim_ask() -> d.ClaimAsk:
+    """Make the ask of a pod without pending claims; all such pods share it."""
+    none = np.zeros(0, np.int64)
+    return d.ClaimAsk(
+        leaves=np.zeros((0, d.N_LEAF), np.int64),
+        first=np.zeros(1, np.int64),
+        may_have=np.zeros((0, 0), np.bool_),
+        fails=np.zeros((0, 0), np.bool_),
+        barred=np.zeros((0, 0), np.bool_),
+        picked=np.zeros((0, 0), np.bool_),
+        consumes=np.zeros((0, 0), np.int64),
+        amounts=none,
+        constraints=np.zeros((0, d.N_CONSTRAINT), np.int64),
+        is_about=np.zeros((0, 0), np.bool_),
+        policy=d.FIRST_FIT,
+        preferred=0,
+        is_ranked=False,
+        most=0,
+    )
+
+
+def make_claim_scratch(
+    most_devices: int, steps: int, counters: int = 1, capacity: int = 0
+) -> d.ClaimScratch:
+    """Make the working space for nodes of so many devices, pods of so many, sets of so many counters, and rows of nodes."""
+    return d.ClaimScratch(
+        local=np.zeros(most_devices, np.int64),
+        tried=np.zeros((steps, most_devices), np.bool_),
+        leaf=np.zeros(steps, np.int64),
+        nth=np.zeros(steps, np.int64),
+        need=np.zeros(steps, np.int64),
+        pick=np.zeros(steps, np.int64),
+        run=np.zeros(steps, np.int64),
+        request=np.zeros(steps, np.int64),
+        drawn=np.zeros(counters, np.int64),
+        lost_by=np.full((d.LOST_MOST, 3), -1, np.int64),
+        lost=np.zeros(d.LOST_MOST),
+        left=np.zeros(1, np.int64),
+        n_local=np.zeros(1, np.int64),
+        figures=np.zeros(d.N_FIGURES),
+        memo=d.ClaimMemo(
+            number=np.zeros(2, np.int64),
+            known=np.zeros(capacity, np.int64),
+            found=np.zeros(capacity, np.int64),
+            figures=np.zeros((capacity, d.N_FIGURES)),
+        ),
+    )
+
+
 def make_ask() -> c.Ask:
     """Make the ask of a pod that asks for nothing."""
     none, no_flags = np.zeros(0, np.int64), np.zeros(0, np.bool_)
@@ -42,6 +93,7 @@ def make_ask() -> c.Ask:
         dim_amounts=np.zeros(c.N_DIMS, np.int64),
         containers=make_containers(),
         more=(),
+        claims=make_claim_ask(),
         family=-1,
         rules=c.CardRules(
             numa_bind=False,
@@ -103,13 +155,20 @@ def make_domains() -> of_domains.Domains:
     )
 
 
-def make_board(capacity: int, words: int = 1, *, linked: bool = False) -> c.Board:
-    """Make a board of so many rows and words of refusal bits, on which nothing fits yet; ``linked``: with points for links."""
+def make_board(
+    capacity: int, words: int = 1, *, linked: bool = False, ranked: bool = False
+) -> c.Board:
+    """Make a board of so many rows and words of refusal bits, on which nothing fits yet.
+
+    It has room for points for links with ``linked``, and for alternatives of claims with ``ranked``.
+    """
     return c.Board(
         static=np.zeros(capacity, np.int64),
         scores=np.zeros((0, capacity), np.int64),
         norms=np.zeros((0, c.N_NORM), np.int64),
         base=np.zeros(1, np.int64),
+        choices=np.zeros(capacity if ranked else 0, np.int64),
+        choice_norm=np.zeros(c.N_NORM, np.int64),
         domains=make_domains(),
         refused=np.zeros((words, capacity), np.int64),
         part=np.full(capacity, -1, np.int64),
@@ -122,11 +181,21 @@ def make_board(capacity: int, words: int = 1, *, linked: bool = False) -> c.Boar
 def make_run() -> Run:
     """Make a run of no pods: it only brings a board up to date."""
     none, no_picks = np.zeros(0, np.int64), np.zeros((0, 0), np.int64)
-    return Run(none, ANY_ROW, ANYWHERE, none, NOWHERE, *[none] * 4, *[no_picks] * 5)
+    fields = [*[none] * 4, *[no_picks] * 5, none, no_picks, no_picks]
+    return Run(none, ANY_ROW, ANYWHERE, none, NOWHERE, *fields)
 
 
-def make_scratch(most_cards: int, most_picks: int, typical: int) -> c.Scratch:
-    """Make the working space for nodes of so many cards, pods of so many picks, and so many typical pods."""
+def make_scratch(
+    most_cards: int,
+    most_picks: int,
+    typical: int,
+    claims: d.ClaimScratch | None = None,
+    most_held: int = 0,
+) -> c.Scratch:
+    """Make the working space for nodes of so many cards, pods of so many picks, and so many typical pods.
+
+    ``claims`` is the working space for claims, of which a pod holds ``most_held`` rows at most.
+    """
     lanes = np.zeros(c.LANES_END)
     linked = min(most_cards, LINKED_MAX)
     return c.Scratch(
@@ -156,7 +225,7 @@ def make_scratch(most_cards: int, most_picks: int, typical: int) -> c.Scratch:
         pairs=np.zeros((linked, linked), np.int64),
         cut=np.zeros(most_cards, np.int64),
         only_numa=np.full(1, c.ANY_NUMA, np.int64),
-        holds=np.zeros((2 * most_picks, c.N_HOLD), np.int64),
+        holds=np.zeros((2 * most_picks + most_held, c.N_HOLD), np.int64),
         codes=np.zeros(c.N_CARD_CODES, np.int64),
         n_picks=np.zeros(1, np.int64),
         free=np.zeros((2, most_cards), np.int64),
@@ -174,7 +243,9 @@ def make_scratch(most_cards: int, most_picks: int, typical: int) -> c.Scratch:
         second=np.zeros(1, np.int64),
         choice=choice_scores.ChoiceScores(
             vendor=np.zeros(c.BLOCK),
+            units=np.zeros((2, c.BLOCK)),
             links=np.zeros(c.BLOCK, np.int64),
             pairs=np.zeros(choice_scores.N_PAIRS, np.int64),
         ),
+        claims=claims or make_claim_scratch(1, 1),
     )

@@ -43,6 +43,7 @@ Floats2 = Annotated[Floats, np.float64, 2]
 Handles = Annotated[tuple[Any, ...], np.int64, 1]
 # Numbers of rows and of interned values, of which a large cluster has very many.
 Numbers1 = Annotated[NDArray[np.int32], np.int32, 1]
+Numbers2 = Annotated[NDArray[np.int32], np.int32, 2]
 # What is read of every node for every pod is kept small; and of a card's score only as exact as the driver's.
 Shorts2 = Annotated[NDArray[np.int16], np.int16, 2]
 Singles1 = Annotated[NDArray[np.float32], np.float32, 1]

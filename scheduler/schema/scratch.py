@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from scheduler.schema.choice_scores import ChoiceScores
+from scheduler.schema.devices import ClaimScratch
 from scheduler.schema.handles import Floats1, Floats2, Handle, Ints1, Ints2, Singles1
 
 
@@ -35,7 +36,7 @@ class Scratch(Handle):
     pairs: Ints2  # [M, M], likewise: the score of each pair of ``passing``
     cut: Ints1  # [M] the slots of each card that are in use with the pod
     only_numa: Ints1  # [1] the NUMA node of which alone devices may be taken, ANY_NUMA: of all
-    holds: Ints2  # [2 P, N_HOLD] what the pod at hand holds of the picks, as ``Pods.holds``
+    holds: Ints2  # [2 P and what claims hold, N_HOLD] what the pod at hand holds, as ``Pods.holds``
     codes: Ints1  # [N_CARD_CODES] how many cards were refused for what
     n_picks: Ints1  # [1] how many picks there are, where a mode that knows cards made them
     free: Ints2  # [2, M] milli of cores and memory free on each card of the node at hand, 0 when closed
@@ -52,3 +53,4 @@ class Scratch(Handle):
     places: Floats1  # [TYPICAL_MAX] how many typical pods fit
     second: Ints1  # [1] the second objective of the node at hand, below ``ModeTerm.unit``
     choice: ChoiceScores
+    claims: ClaimScratch

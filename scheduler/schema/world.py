@@ -36,6 +36,9 @@ class Run(Handle):
     cores: Ints2  # [K, Q]
     slot: Ints2  # [K, Q] container of the pick
     part: Ints2  # [K, Q] part of the card, NO_PART for the card itself
+    n_devices: Ints1  # [K] how many devices its claims got
+    device: Ints2  # [K, F] rows of these devices, in the order of the requests
+    leaf: Ints2  # [K, F] the leaf of each, see ``ClaimAsk``
 
 
 ANY_ROW = -1

@@ -21,16 +21,19 @@ from scheduler.kernels import diagnose
 from scheduler.kernels import place as kernel
 from scheduler.modes.learning import Learner
 from scheduler.plugins import table
+from scheduler.plugins.claims import answering, compiling
 from scheduler.plugins.compiled_asks import AskCompiler
 from scheduler.plugins.contract import Asked
-from scheduler.plugins.rules import named_nodes
-from scheduler.plugins.volumes.refusals import Refusal
+from scheduler.plugins.refusal import Refusal
+from scheduler.plugins.rules import dynamic_resources, named_nodes
 from scheduler.schema import columns as c
 from scheduler.schema import domains as of_domains
 from scheduler.schema import empty
 from scheduler.schema.world import World
 from scheduler.shapes.caches import IsThere, TemplateSizes
 from scheduler.shapes.counted import Counted
+from scheduler.shapes.device_states import DeviceStates
+from scheduler.shapes.scratches import Sizes, fit_scratch
 from scheduler.shapes.statics import NODE_BYTES, Static, Statics
 from scheduler.shapes.topologies import Topologies
 from scheduler.shapes.views import View
@@ -62,13 +65,14 @@ class Key(NamedTuple):
     @property
     def refusal(self) -> Refusal | None:
         """Why claims keep such a pod off all nodes; None if they do not, or if the template does so first."""
-        storage = self.view.storage
-        if storage is None:
+        storage, claims = self.view.storage, self.view.claims
+        if storage is None and claims is None:
             return None
         says_before = named_nodes.CONTRADICTION.name not in self.placement.kube.not_asked
         if self.template.node_names == () and says_before:
             return None
-        return storage.refusal
+        refusal = storage.refusal if storage is not None else None
+        return refusal or (claims.refusal if claims is not None else None)
 
 
 @dataclass(slots=True, eq=False)
@@ -85,6 +89,7 @@ class Shape:
         moved: the position in the state's log of moved rows up to which the board has read.
         learnt: the tables by which the board was scored.
         most_picks: the most cards that a pod of the shape can get, at least 1.
+        most_devices, most_held: the most devices that its claims can get, and the most rows of holds that these take.
         words: the versions of cards and resources for which ``ask`` was compiled.
         withheld: the nodes where pods of the shape yield to other pods.
     """
@@ -99,6 +104,8 @@ class Shape:
     moved: int = -1
     learnt: c.Demand | None = None
     most_picks: int = 1
+    most_devices: int = 0
+    most_held: int = 0
     words: tuple[Hashable, ...] = ()
     withheld: Withheld | None = None
 
@@ -119,10 +126,12 @@ class Boards:
     Attributes:
         statics: what static rules say about nodes, also for pods without a live shape.
         sizes: the memory that templates take.
+        states: which nodes have devices for claims that are alike.
     """
 
     def __init__(self, cluster: Cluster, learner: Learner) -> None:
         self._cluster = cluster
+        self.states = DeviceStates(cluster)
         self._learner = learner
         self.sizes = TemplateSizes()
         self._shapes: Recent[Key, Shape] = Recent(
@@ -156,7 +165,7 @@ class Boards:
         return key in self._shapes
 
     def _make_shape(self, key: Key) -> Shape:
-        asked = Asked(key.template, key.placement, key.view.storage)
+        asked = Asked(key.template, key.placement, key.view.storage, key.view.claims)
         return Shape(key, asked, _NO_ASK, _NO_BOARD)
 
     def make_unscored(self, key: Key) -> Shape:
@@ -211,6 +220,9 @@ class Boards:
         by_card = cluster.nodes.pools.list_managed_families()
         n_families = len(cluster.nodes.devices.families)
         words = (*cluster.cards.words, cluster.nodes.resources.generation, n_families, by_card)
+        if shape.view.claims is not None:
+            words += compiling.list_versions(shape.ask.claims, cluster.claims)
+            self.states.refresh()
         if moved is None or shape.words != words:
             shape.words = words
             self._compile_request(shape)
@@ -228,7 +240,10 @@ class Boards:
                 cluster.nodes.capacity,
                 table.count_words(template),
                 linked=bool(shape.ask.rules.linked),
+                ranked=bool(shape.ask.claims.is_ranked),
             )
+            weight = dynamic_resources.find_weight(shape.asked)
+            shape.board.choice_norm[:] = c.OF_MOST, weight, -1
             shape.judged = -1
         # A pod with storage counts volumes that pods of other nodes use, so rows that have not moved may change.
         is_elsewhere = counted and shape.view.storage is not None
@@ -247,16 +262,22 @@ class Boards:
         """
         board, domains = shape.board, shape.board.domains
         is_relative = shape.static is not None and shape.static.is_relative
-        if not is_relative and not (
-            domains.scores.size and domains.figures[of_domains.FIGURE_WIDE]
+        if (
+            not is_relative
+            and not board.choices.size
+            and not (domains.scores.size and domains.figures[of_domains.FIGURE_WIDE])
         ):
             return None, _NO_ROWS
         norms = board.norms.copy()
         norms[:, c.NORM_MOST] = -1
+        choice_norm = board.choice_norm.copy()
+        choice_norm[c.NORM_MOST] = -1
         written = "tallies", "counts", "figures", "raw", "points", "seen"
         restricted = board.replace(
             static=np.where(among, board.static, 1),
             norms=norms,
+            choices=board.choices.copy(),
+            choice_norm=choice_norm,
             domains=domains.replace(**{name: getattr(domains, name).copy() for name in written}),
             refused=board.refused.copy(),
             part=np.where(among, board.part, -1),
@@ -305,15 +326,11 @@ class Boards:
         return is_new
 
     def _fit_scratch(self, shape: Shape) -> None:
-        cards = self._cluster.cards.most_on_a_node
-        picks = shape.most_picks
         tables = self._learner.get_tables(shape.ask.family)
         typical = max(tables.keel.weight.size, tables.fgd.weight.size)
-        s = self._world.scratch
-        if s.order.size < cards or s.picks.size < picks or s.fits.size < typical:
-            self._world.scratch = empty.make_scratch(
-                max(cards, s.order.size), max(picks, s.picks.size), max(typical, s.fits.size)
-            )
+        has_claims = shape.view.claims is not None
+        needs = Sizes(shape.most_picks, typical, shape.most_devices, shape.most_held, has_claims)
+        self._world.scratch = fit_scratch(self._world.scratch, self._cluster, needs)
 
     def _compile_request(self, shape: Shape) -> None:
         self._cluster.keep_totals(table.list_totals(shape.asked))
@@ -329,6 +346,9 @@ class Boards:
         asks = (shape.ask, *shape.ask.more)
         wanted = [cards for ask in asks for cards in ask.containers[c.N_CARDS].tolist()]
         shape.most_picks = max(1, sum(min(cards, most) for cards in wanted))
+        if shape.view.claims is not None:
+            most = self._cluster.claims.table.most
+            shape.most_devices, shape.most_held = answering.count_most(shape.ask.claims, most)
 
     def _make_room(self, new: Shape) -> None:
         """Drop the shapes that were used longest ago, if there may be too many tallies."""

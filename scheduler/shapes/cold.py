@@ -16,15 +16,19 @@ from scheduler.api.pods.templates import PodTemplate
 from scheduler.kernels.cold import choose
 from scheduler.modes.learning import Learner
 from scheduler.plugins import table
+from scheduler.plugins.claims.compiling import may_share
 from scheduler.schema import cold as schema
 from scheduler.schema import columns as c
 from scheduler.schema.world import Run, World
 from scheduler.shapes.boards import Shape
+from scheduler.shapes.device_states import DeviceStates
 from scheduler.shapes.statics import Static, Statics
+from scheduler.shapes.views import View
 from scheduler.state.cluster import Cluster
 
 # How many pods of a template are placed without a board. A board costs as much as about ten such decisions.
 _LIKE = 4
+_Counts = WeakKeyDictionary[PodTemplate, int]
 
 
 @dataclass(slots=True)
@@ -47,18 +51,23 @@ class _Kept:
 class Cold:
     """Places pods of shapes without a board; keeps what such decisions share."""
 
-    def __init__(self, cluster: Cluster, learner: Learner, statics: Statics) -> None:
+    def __init__(
+        self, cluster: Cluster, learner: Learner, statics: Statics, states: DeviceStates
+    ) -> None:
         self._cluster, self._learner, self._statics = cluster, learner, statics
+        self._states = states
         # By family: pods that request another family see other cards and are scored by another demand.
         self._kept: defaultdict[int, _Kept] = defaultdict(_Kept)
         # How many pods of a template were placed without a board; an entry ends with the last pod of the template.
-        self._came: WeakKeyDictionary[PodTemplate, int] = WeakKeyDictionary()
+        self._came: _Counts = WeakKeyDictionary()
+        # The same of templates whose pods have claims, for claims that request the same.
+        self._with_claims: WeakKeyDictionary[View, _Counts] = WeakKeyDictionary()
 
     def count_taken(self, shape: Shape, n: int) -> int:
         """Count how many of n pods of a shape without a board ``place`` should place; the others are worth a board."""
         if not self._can_place(shape):
             return 0
-        came = self._came.get(shape.asked.template, 0)
+        came = self._find_counts(shape).get(shape.asked.template, 0)
         if came + n <= _LIKE:
             return n
         # The first pod shows whether there is room at all: no board is made for pods that fit nowhere.
@@ -70,6 +79,7 @@ class Cold:
         Ranks and the world must be up to date.
         """
         cluster = self._cluster
+        self._states.refresh()
         of_family = self._kept[shape.ask.family]
         moved = self._find_changed_rows(of_family, shape.ask.family)
         static = self._get_static(shape)
@@ -82,9 +92,15 @@ class Cold:
         fits = choose.place_one(world, shape.ask, kept, placed)
         of_family.moved = cluster.moved.position
         if fits:
-            template = shape.asked.template
-            self._came[template] = 1 + self._came.get(template, 0)
+            template, counts = shape.asked.template, self._find_counts(shape)
+            counts[template] = 1 + counts.get(template, 0)
         return fits
+
+    def _find_counts(self, shape: Shape) -> _Counts:
+        """Find by which count of templates pods of a shape are counted."""
+        if shape.view.claims is None:
+            return self._came
+        return self._with_claims.setdefault(shape.view, WeakKeyDictionary())
 
     def _can_place(self, shape: Shape) -> bool:
         """Whether ``place`` can place a shape: like nodes must score alike, whatever other nodes there are.
@@ -94,6 +110,9 @@ class Cold:
         gpu = shape.asked.template.gpu
         if shape.ask.more:
             # Classes compare the cards of one family.
+            return False
+        if shape.ask.claims.is_ranked or not may_share(shape.ask.claims):
+            # Alternatives of claims are scored beside those of all nodes, and like nodes have single devices that differ.
             return False
         if gpu is not None and (gpu.use_uuids or gpu.nouse_uuids):
             return False

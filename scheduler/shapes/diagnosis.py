@@ -9,7 +9,7 @@ import numpy as np
 from scheduler.api.door.decisions import Diagnosis
 from scheduler.plugins import table
 from scheduler.plugins.contract import Judged
-from scheduler.plugins.volumes.refusals import Refusal
+from scheduler.plugins.refusal import Refusal
 from scheduler.schema import columns as c
 from scheduler.schema.world import World
 from scheduler.shapes.boards import Shape

@@ -24,7 +24,7 @@ class Keys:
 
     def make_key(self, pod: PodRecord) -> Key | None:
         """Make the key of a pod; None if a mistake on the pod must be corrected first."""
-        if pod.problem or pod.template.unsupported:
+        if pod.problem:
             return None
         resolved = self._policies.resolve(pod)
         if resolved.problem:
@@ -35,6 +35,4 @@ class Keys:
         """Find the mistake that must be corrected on a pod; None if there is none."""
         if pod.problem:
             return pod.problem
-        if pod.template.unsupported:
-            return Mistake(pod.template.unsupported[0], "not supported by this version of Evenkeel")
         return self._policies.resolve(pod).problem

@@ -10,6 +10,8 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 from scheduler.api.placement import Placement
 from scheduler.api.pods.templates import PodTemplate
 from scheduler.plugins import table
+from scheduler.plugins.claims import needs as claims
+from scheduler.plugins.claims.needs import Needs as Claimed
 from scheduler.plugins.contract import Standing
 from scheduler.plugins.volumes import needs
 from scheduler.plugins.volumes.needs import Needs as Storage
@@ -24,7 +26,13 @@ _VIEWS_MAX, _VIEWS_BYTES_MAX = 4096, 24 << 20
 _LABEL_BYTES, _ENTRY_BYTES = 300, 1000
 _NO_LABELS: dict[str, str] = {}
 _Key = tuple[
-    PodTemplate, Placement, str, frozenset[tuple[str, str]], Controller | None, Storage | None
+    PodTemplate,
+    Placement,
+    str,
+    frozenset[tuple[str, str]],
+    Controller | None,
+    Storage | None,
+    Claimed | None,
 ]
 # The versions of the terms of pods on nodes, of the Services and controllers of the pod's namespace, and of the nodes'
 # labels.
@@ -38,15 +46,20 @@ class View:
         needs: by rule, see ``table.read_peer_needs``.
         is_wide: whether a change on one node can help such a pod on another.
         storage: what rules read about the pod's storage, None for a pod without storage.
+        claims: what rules read about the pod's ResourceClaims, None for a pod without them.
         is_single: such pods are placed one at a time, because each placement may change where the next pod may go.
+        is_alone: no rule about other pods, about volumes or about devices that claims have already concerns such pods.
     """
 
-    __slots__ = ("__weakref__", "is_single", "is_wide", "needs", "storage")
+    __slots__ = ("__weakref__", "claims", "is_alone", "is_single", "is_wide", "needs", "storage")
 
-    def __init__(self, needs: table.Needs, storage: Storage | None = None) -> None:
-        self.needs, self.storage = needs, storage
+    def __init__(
+        self, needs: table.Needs, storage: Storage | None = None, claims: Claimed | None = None
+    ) -> None:
+        self.needs, self.storage, self.claims = needs, storage, claims
         self.is_wide = table.is_wide(needs)
-        self.is_single = storage is not None and storage.is_single
+        self.is_single = any(one is not None and one.is_single for one in (storage, claims))
+        self.is_alone = needs == table.NO_NEEDS and storage is None and not self.is_single
 
 
 # The view of pods that no such rule concerns.
@@ -61,9 +74,9 @@ class Views:
         # Templates that no rule about other pods concerned, and the version of the cluster at that time.
         self._alone: WeakKeyDictionary[PodTemplate, _Version] = WeakKeyDictionary()
         self._version: _Version = 0, 0, 0
-        self._views: WeakValueDictionary[tuple[table.Needs, Storage | None], View] = (
-            WeakValueDictionary()
-        )
+        self._views: WeakValueDictionary[
+            tuple[table.Needs, Storage | None, Claimed | None], View
+        ] = WeakValueDictionary()
         self._sizes = sizes
         self._recent: Recent[_Key, tuple[_Version, View]] = Recent(
             _VIEWS_MAX, _VIEWS_BYTES_MAX, self._estimate_size
@@ -72,13 +85,14 @@ class Views:
     def make_view(self, pod: PodRecord, placement: Placement) -> View:
         """Make the view of a pod."""
         terms, groups = self._cluster.terms, self._cluster.peers
-        template, stored = pod.template, None
+        template, stored, claimed = pod.template, None, None
         keys = self._cluster.nodes.label_keys_version
         if self._version != (terms.version, groups.version, keys):
             # Thousands of templates share this one tuple.
             self._version = terms.version, groups.version, keys
-        if pod.volumes is not None:
+        if pod.volumes is not None or self._cluster.claims.has_claims(pod):
             stored = needs.find_needs(pod, self._cluster.storage, placement.kube)
+            claimed = claims.find_needs(pod, self._cluster.claims, placement.kube)
         elif self._alone.get(template) == self._version:
             return ALONE
         elif not table.has_peers(template, self._cluster):
@@ -86,14 +100,16 @@ class Views:
             return ALONE
         labels = pod.labels or _NO_LABELS
         words = frozenset(labels.items())
-        key = template, placement, pod.namespace, words, pod.controller, stored
+        key = template, placement, pod.namespace, words, pod.controller, stored, claimed
         # Only Services of the pod's namespace count: thousands of Services of other namespaces may change.
         own_version = terms.version, groups.find_version(pod.namespace), keys
         known = self._recent.get(key)
         if known is not None and known[0] == own_version:
             return known[1]
-        standing = Standing(template, placement, pod.namespace, labels, pod.controller, stored)
-        view = self._intern_view(table.read_peer_needs(standing, self._cluster), stored)
+        standing = Standing(
+            template, placement, pod.namespace, labels, pod.controller, stored, claimed
+        )
+        view = self._intern_view(table.read_peer_needs(standing, self._cluster), stored, claimed)
         self._recent.put(key, (own_version, view))
         return view
 
@@ -105,10 +121,14 @@ class Views:
         """Estimate the bytes of an entry: what rules read is made of the template's strings and the pod's labels."""
         return 2 * self._sizes.estimate(key[0]) + _LABEL_BYTES * len(key[3]) + _ENTRY_BYTES
 
-    def _intern_view(self, needs: table.Needs, stored: Storage | None) -> View:
-        if needs == table.NO_NEEDS and (stored is None or not stored.is_single):
+    def _intern_view(
+        self, needs: table.Needs, stored: Storage | None, claimed: Claimed | None
+    ) -> View:
+        is_single = stored is not None and stored.is_single
+        if needs == table.NO_NEEDS and not is_single and claimed is None:
             return ALONE
-        found = self._views.get((needs, stored))
+        key = needs, stored, claimed
+        found = self._views.get(key)
         if found is None:
-            found = self._views[needs, stored] = View(needs, stored)
+            found = self._views[key] = View(*key)
         return found

@@ -107,10 +107,7 @@ def _sum_up_rest(
     name = f"{_find_mark(pods[0])}{kind.namespace}/{kind.name}-… ({len(pods)} more)"
     if is_placed:
         node = printing.count_nouns(len({pod["node"] for pod in pods}), "node")
-        words = [
-            cards
-            for cards, _ in Counter(_count_cards(pod["devices"]) for pod in pods).most_common()
-        ]
+        words = [cards for cards, _ in Counter(map(_count_devices, pods)).most_common()]
     else:
         node, words = PENDING, []
     words += dict.fromkeys(said[id(pod)] for pod in pods if id(pod) in said)
@@ -132,7 +129,8 @@ def _make_row(pod: Json, said: Mapping[int, str], *, is_wide: bool) -> _Row:
 def _make_remark(pod: Json, said: Mapping[int, str], *, is_wide: bool) -> str:
     was_on = f"was on {pod['displacedFrom']}" if pod["displacedFrom"] else ""
     cards = ", ".join(_name_cards(pod["devices"], is_wide=is_wide))
-    return "; ".join(filter(None, (was_on, cards, said.get(id(pod), ""))))
+    claimed = _name_claimed(pod["claims"])
+    return "; ".join(filter(None, (was_on, cards, claimed, said.get(id(pod), ""))))
 
 
 def mark_name(pod: Json) -> str:
@@ -176,10 +174,22 @@ def _name_cards(devices: Sequence[Json], *, is_wide: bool) -> list[str]:
     return said
 
 
-def _count_cards(devices: Sequence[Json]) -> str:
-    """Say how many cards a pod holds, and how much of each."""
-    found = Counter(map(_name_share, devices))
-    return ", ".join(f"{printing.count_nouns(n, 'card')}: {share}" for share, n in found.items())
+def _name_claimed(uses: Sequence[Json]) -> str:
+    """Name the devices that the claims of a pod have, and what the pod consumes of those that it shares."""
+    found = [
+        " ".join([use["device"], *(f"{name} {n}" for name, n in use["consumed"].items())])
+        for use in uses
+    ]
+    return f"{'device' if len(found) == 1 else 'devices'} {', '.join(found)}" if found else ""
+
+
+def _count_devices(pod: Json) -> str:
+    """Say how many cards a pod holds, and how much of each; and how many devices its claims have."""
+    cards = Counter(map(_name_share, pod["devices"]))
+    claimed = Counter(use["driver"] for use in pod["claims"])
+    found = [f"{printing.count_nouns(n, 'card')}: {share}" for share, n in cards.items()]
+    found += [f"{printing.count_nouns(n, 'device')} of {name}" for name, n in claimed.items()]
+    return ", ".join(found)
 
 
 def _name_share(device: Json) -> str:

@@ -259,7 +259,7 @@ def _list_scheduled(pods: Iterable[Json]) -> Iterator[_Row]:
     for kind, those in _sort_workloads(pods):
         on = Counter(str(pod["node"]) for pod in those)
         nodes = [quote_code(node) + _format_times(n) for node, n in on.most_common()]
-        cards = Counter(_name_cards(pod["devices"]) for pod in those)
+        cards = Counter(map(_name_devices, those))
         left = sorted({pod["displacedFrom"] for pod in those} - {None})
         was = (
             f", was on {printing.list_some([quote_code(node) for node in left], _NAMED_MAX)}"
@@ -273,12 +273,13 @@ def _list_scheduled(pods: Iterable[Json]) -> Iterator[_Row]:
         )
 
 
-def _name_cards(devices: Sequence[Json]) -> str:
-    """Name the cards of a pod, one by one if their shares differ."""
+def _name_devices(pod: Json) -> str:
+    """Name the cards of a pod, one by one if their shares differ, and the devices of its claims by driver."""
     shares = Counter(
         f"{one['memoryMiB']:,} MiB" + (f" {one['cores']} %" if one["cores"] else "")
-        for one in devices
+        for one in pod["devices"]
     )
+    shares.update(quote_code(use["driver"]) for use in pod["claims"])
     return " + ".join(f"{n} × {share}" for share, n in shares.items())
 
 

@@ -6,9 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from scheduler.api import wire
+from scheduler.api.claims.amounts import write_quantity
+from scheduler.api.claims.answers import Allotment
+from scheduler.api.claims.extended import make_name
 from scheduler.api.door.decisions import Bind, Evict, Hold
 from scheduler.devices import answers
 from scheduler.engine.engine import Engine
+from scheduler.engine.questions.claims import KnownResourceClaim
 from scheduler.engine.questions.nodes import CardDrivers
 from scheduler.engine.questions.pods import NamedPod, NominatedNode
 from scheduler.engine.questions.simulating import BeforeDecision, CardIndices, HeldCards
@@ -119,7 +123,26 @@ class Rows:
                 for slot in grant.slots
                 for use in slot
             ]
+        row["claims"] = [use for one in bind.allotted for use in self._list_uses(bind.uid, one)]
         self._rows[bind.uid] = row
+
+    def _list_uses(self, uid: str, allotted: Allotment) -> Iterator[Json]:
+        """List the devices of a claim of a pod: those that it gets now, or has already."""
+        given, name = allotted.given, allotted.key[1]
+        if allotted.made:
+            name, _ = make_name(self._engine.ask(NamedPod(uid)).name, uid)
+        if not allotted.is_new:
+            claim = self._engine.ask(KnownResourceClaim(allotted.key))
+            given = (claim and claim.given) or ()
+        for one in given:
+            yield {
+                "claim": name,
+                "request": one.request,
+                "driver": one.device.driver,
+                "pool": one.device.pool,
+                "device": one.device.name,
+                "consumed": {name: write_quantity(amount) for name, amount in one.consumed},
+            }
 
     def forget(self, uids: Iterable[str]) -> None:
         """Forget what was decided of pods that have stopped since."""
@@ -166,6 +189,7 @@ class Rows:
             "node": None,
             "annotations": {},
             "devices": [],
+            "claims": [],
             "message": message,
             "unschedulable": None,
             "victims": [],

@@ -13,11 +13,13 @@ from scheduler.api.placement import Mode, Placement
 from scheduler.config import Config
 from scheduler.engine.allowance import Unlimited
 from scheduler.engine.questions.nodes import NodeCounts
+from scheduler.engine.questions.pods import NamedPod
 from scheduler.engine.questions.queues import StatusesOfKaiQueues
 from scheduler.engine.questions.simulating import MistakesOfGroups, MistakesOfWaiting, NextDecision
 from scheduler.engine.questions.waiting import Queue
 from scheduler.simulate import gaps, groups, kai_rows, queues, rows, stalling
 from scheduler.simulate.changes.what_if import Changes
+from scheduler.simulate.claims import WrittenClaims
 from scheduler.simulate.reading.inventory import Inventory
 from scheduler.simulate.situation import Situation, find_time, make_engine, prepare
 
@@ -124,6 +126,7 @@ class _Simulation:
             self._engine, situation.inventory.queueing, situation.inventory.pods
         )
         self._rows = rows.Rows(situation, self._engine, self._groups, question.now)
+        self._claims = WrittenClaims(situation.inventory.claiming)
 
     def run(self, tell: Tell) -> Json:
         inventory = self._situation.inventory
@@ -204,11 +207,16 @@ class _Simulation:
         self._stalling.note(outcome)
         for bind in outcome.binds:
             self._rows.add_bind(bind)
+            pod = self._engine.ask(NamedPod(bind.uid))
+            for claim in self._claims.bind_pod(bind, pod):
+                self._handle(events.Seen(claim))
             self._handle(events.BindDone(bind.uid))
         for hold in outcome.holds:
             self._rows.add_hold(hold)
         for evict in outcome.evicts:
             self._rows.add_evict(evict)
+        for free in outcome.frees:
+            self._handle(self._claims.free(free))
         for plan in outcome.plans:
             self._groups.add_plan(plan)
         for decision in outcome.quotas:

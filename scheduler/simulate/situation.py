@@ -11,6 +11,7 @@ import msgspec
 
 from scheduler.api import kai, kueue, names, wire
 from scheduler.api.admission.settings import AdmissionSettings, follow_devices
+from scheduler.api.claims.objects import ResourceClaimTemplate
 from scheduler.api.door import events, notes
 from scheduler.api.kinds import PODS
 from scheduler.api.queues.settings import KaiSettings, QueueSettings
@@ -184,6 +185,7 @@ def _show_rest(
         *inventory.budgets,
         *inventory.space_quotas,
         *inventory.storage,
+        *(one for one in inventory.claiming if not isinstance(one, ResourceClaimTemplate)),
         *inventory.nodes,
     ):
         engine.handle(events.Seen(found), now)

@@ -14,6 +14,7 @@ from scheduler.api.pods import gpus
 from scheduler.errors import BrokenInvariant
 from scheduler.schema import columns as c
 from scheduler.state.charging.charges import find_mark
+from scheduler.state.claims import recount as of_claims
 from scheduler.state.cluster import Cluster
 from scheduler.state.counting import classes
 from scheduler.state.groups import forming
@@ -120,6 +121,8 @@ def verify_by_node(cluster: Cluster) -> Iterator[None]:
         )
     storage, charged = cluster.storage, cluster.roster.list_charged()
     if problem := recount.find_difference(storage, cluster.nodes, charged):
+        raise BrokenInvariant(problem)
+    if problem := of_claims.find_difference(cluster.claims):
         raise BrokenInvariant(problem)
     # Records are compared by identity: an old record of a pod would be charged and taken back with other figures.
     rows = [pod.row for pod in cluster.pods.values() if pod.node]

@@ -21,6 +21,7 @@ from msgspec.structs import replace
 
 from scheduler.api import names, wire
 from scheduler.api.cards import Grants
+from scheduler.api.claims.answers import Allotment
 from scheduler.api.groups.settings import GroupSettings
 from scheduler.api.limits import DEFAULT, PodLimits
 from scheduler.api.pods import volumes
@@ -32,6 +33,7 @@ from scheduler.state import facts
 from scheduler.state.budgets.budgets import Budgets
 from scheduler.state.cards import CardTable
 from scheduler.state.charging.roster import Roster
+from scheduler.state.claims.store import Claims
 from scheduler.state.counting.peers import Peers
 from scheduler.state.counting.terms import Terms
 from scheduler.state.demand import Demand
@@ -39,6 +41,7 @@ from scheduler.state.ends import Ends
 from scheduler.state.groups.registry import Groups
 from scheduler.state.later import Later
 from scheduler.state.nodes import NodeFacts, NodeTable
+from scheduler.state.nominating import follow_nomination
 from scheduler.state.nominations import Nominations
 from scheduler.state.pods import Life, PodRecord, is_alike_for_group, make_charge_key
 from scheduler.state.pools import PoolTable
@@ -70,7 +73,8 @@ class Cluster:
         terms: counts of pods for rules about other pods.
         shared: the pools of devices that belong to no single node.
         peers: the objects that select pods which belong together.
-        storage: claims, volumes, and which are used on which node.
+        storage: volume claims, volumes, and which are used on which node.
+        claims: ResourceClaims, and the devices of ResourceSlices.
         moved: rows of nodes whose free resources may have changed.
         described: rows of nodes whose labels, taints or cards may have changed (also in ``moved``).
         shaped: counts changes of what the demand is compared with: what nodes have, and which pods they accept.
@@ -101,7 +105,8 @@ class Cluster:
         self.registers = Registers(self.nodes, self.cards)
         self.peers = Peers()
         self.moved = Changes()
-        self.roster = Roster(self.nodes, self.cards, self.registers, self.moved)
+        self.claims = Claims(self.nodes, self.moved)
+        self.roster = Roster(self.nodes, self.cards, self.registers, self.claims)
         self.ledger, self.pauses = self.roster.ledger, self.roster.pauses
         self.pods, self.pods_on = self.roster.pods, self.roster.pods_on
         self.shared = SharedPools(self.nodes, self.cards, self.roster, self.moved)
@@ -127,7 +132,7 @@ class Cluster:
         self.budgets = Budgets(self.roster.list_charged)
         self.roster.followers.append(self.budgets)
         self.records = Records(schedulers, limits, self.nodes, groups.owners)
-        self.stand_ins = StandIns(self.roster, self.records)
+        self.stand_ins = StandIns(self.roster, self.records, self.claims)
         self._trials: list[Trial] = []
 
     # Nodes.
@@ -136,6 +141,11 @@ class Cluster:
         """Take over a node that was added or changed, and return its facts."""
         self._refuse_in_trial()
         new = facts.read_facts(node, self.registers.devices)
+        old = self.find_facts(new.name)
+        return self.take_facts(facts.keep_classes(new, old) if old is not None else new)
+
+    def take_facts(self, new: NodeFacts) -> NodeFacts:
+        """Take over the facts of a node, if they have changed, and return them."""
         row = self.nodes.find_row(new.name)
         old = self.nodes.facts[row] if row >= 0 else None
         if old == new:
@@ -151,20 +161,20 @@ class Cluster:
         if keys != self.nodes.label_keys_version:
             self.groups.note_label_keys()
         self._move_resources(change.offered, change.withdrawn)
-        is_static = change.static
-        if (
+        if is_registered := (
             old is None
             or bool(old.problem) != bool(new.problem)
             or (old.uid, old.devices) != (new.uid, new.devices)
             or self.registers.is_misjudged(row)
         ):
             self._register(row, is_another=old is not None and old.uid != new.uid)
-            is_static = True
         self.registers.sum_up(row)
         if old is None or old.labels != new.labels:
             self.shared.note_node()
+            self.claims.write_node(row)
         self.moved.add(row)
-        if is_static or old is None or old.problem != new.problem:
+        judged = old and (old.problem, old.by_class) == (new.problem, new.by_class)
+        if change.static or is_registered or not judged:
             self.described.add(row)
         # The images of a node change often, and mean nothing for the demand.
         if old is None or old._replace(images=new.images) != new:
@@ -184,9 +194,11 @@ class Cluster:
         if row < 0:
             return
         had_signed = self.registers.signed
+        self.claims.doubt_pods(self.pods_on.get(name, {}).values())
         self.roster.charge(self.roster.strike(name), -1)
         self.registers.clear(row)
         self.storage.drop_node(name, row)
+        self.claims.clear_node(row)
         keys = self.nodes.label_keys_version
         self._move_resources((), withdrawn := self.nodes.remove(name))
         if keys != self.nodes.label_keys_version:
@@ -197,8 +209,7 @@ class Cluster:
     def close_cards(self, name: str, *, closed: bool) -> None:
         """Close the cards of a node because its device plugin does not answer, or open those that nothing else closes."""
         self._refuse_in_trial()
-        row = self.nodes.find_row(name)
-        if row >= 0:
+        if (row := self.nodes.find_row(name)) >= 0:
             self.nodes.silent[row] = closed
             self.registers.cordon(row)
             self._note_changed(row)
@@ -253,7 +264,8 @@ class Cluster:
             self._drop_pod(uid)
             return None
         new = self.records.make_record(pod, old)
-        self._nominate(new, old)
+        follow_nomination(self.nominations, new, old)
+        self.claims.change_pod(old, new)
         if old is None:
             self.demand.note_arrival(new.template, listed=listed)
             self.storage.note_claims(new, 1)
@@ -289,36 +301,23 @@ class Cluster:
         pod = self.roster.drop(uid)
         self.roster.meanwhile.pop(uid, None)
         self.nominations.forget(uid)
-        if pod is not None:
-            self.groups.drop_pod(pod)
-            self.storage.note_claims(pod, -1)
-        if pod is not None and pod.node:
+        if pod is None:
+            return
+        self.claims.doubt_pods([pod])
+        self.groups.drop_pod(pod)
+        self.storage.note_claims(pod, -1)
+        if pod.node:
             self.demand.note_departure(pod.template)
             self.roster.detach(pod)
+        self.claims.change_pod(pod, None)
 
     def _note_promised(self, node: str) -> None:
         """Note that the promised room on a node changed: waiting pods may fit there now."""
-        row = self.nodes.find_row(node)
-        if row >= 0:
+        if (row := self.nodes.find_row(node)) >= 0:
             self.moved.add(row)
 
     def _note_leaving(self, uids: Sequence[str]) -> None:
-        """Note that pods are being evicted, or are not: their groups have fewer pods, or more."""
         self.groups.note_leaving(uids)
-
-    def _nominate(self, new: PodRecord, old: PodRecord | None) -> None:
-        """Follow a nomination from the API server only when it changed; until then a decision made here holds."""
-        nominations = self.nominations
-        if old is not None and old.life == Life.ASSUMED and not new.node:
-            return
-        if old is None or new.nominated != old.nominated:
-            nominations.put(new.uid, new.nominated, new.priority)
-        elif nominations:
-            node = "" if new.node else nominations.find_node(new.uid)
-            if (new.template, new.labels) != (old.template, old.labels):
-                # The promised room is on another node.
-                nominations.drop(new.uid)
-            nominations.put(new.uid, node, new.priority)
 
     def is_bound_later(self, pod: PodRecord) -> bool:
         """Whether a pod must leave the room free that is promised for a later time."""
@@ -351,16 +350,21 @@ class Cluster:
         self.roster.attach(pod, c.NOT_STARTED)
 
     def assume_charged(
-        self, uid: str, node_row: int, claim: Grants, row: int, given: tuple[Given, ...] = ()
+        self,
+        uid: str,
+        node_row: int,
+        claim: Grants,
+        row: int,
+        given: tuple[Given, ...] = (),
+        allotted: tuple[Allotment, ...] = (),
     ) -> str:
         """As ``assume``, of a pod that the placing kernel has entered in a row of the pod table already.
 
         Returns the name of the node.
         """
         node = self.nodes.find_name(node_row)
-        pod = replace(
-            self.pods[uid], node=node, life=Life.ASSUMED, claim=claim, row=row, given=given
-        )
+        pod = replace(self.pods[uid], node=node, life=Life.ASSUMED, claim=claim, row=row)
+        pod = replace(pod, given=given, allotted=allotted) if given or allotted else pod
         self.roster.adopt(pod, node_row)
         return node
 
@@ -391,7 +395,5 @@ class Cluster:
 
     def find_claim_problem(self, pod: PodRecord) -> Mistake | None:
         """Return what a person must mend in a pod's annotations about its cards; None when nothing is wrong."""
-        row = self.nodes.find_row(pod.node)
-        if row < 0:
-            return None
-        return find_claim_problem(pod, row, self.registers, self.cards.columns)
+        row, cards = self.nodes.find_row(pod.node), self.cards.columns
+        return None if row < 0 else find_claim_problem(pod, row, self.registers, cards)

@@ -10,6 +10,12 @@ from scheduler.state.nodes import NodeFacts
 from scheduler.state.readings import NOTHING_READ, DriverReading
 
 
+def keep_classes(new: NodeFacts, old: NodeFacts) -> NodeFacts:
+    """Return facts with what followed from classes before, but for what the node offers itself by now."""
+    own = dict(new.allocatable)
+    return new._replace(by_class=tuple(one for one in old.by_class if one[0] not in own))
+
+
 def read_facts(node: wire.Node, devices: Devices) -> NodeFacts:
     """Read the facts of a node. Never raises: what is malformed stands in ``problem``."""
     readings: list[DriverReading] = []

@@ -37,6 +37,8 @@ class NodeFacts(NamedTuple):
         features: the features that its kubelet declares, sorted.
         problem: what is malformed on the node, None when nothing is; such a node is left out.
         foreign: another scheduler allocates the node's devices.
+        by_class: the resources that a class serves on the node, and not its kubelet: how many devices of the class it has.
+            No node says so itself: it follows from classes and ResourceSlices.
     """
 
     name: str
@@ -50,6 +52,12 @@ class NodeFacts(NamedTuple):
     features: tuple[str, ...]
     problem: Mistake | None
     foreign: bool = False
+    by_class: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def offered(self) -> tuple[tuple[str, int], ...]:
+        """What the node offers of each resource, by itself or through devices of classes."""
+        return self.allocatable + tuple(one for one in self.by_class if one[1])
 
     def find_reading(self, driver: int) -> DriverReading:
         """Find what a driver has read on the node, by its number."""
@@ -180,15 +188,11 @@ class NodeTable:
         flags = nodes.valid, nodes.has_gpu, self.unschedulable, self.silent, self.foreign
         for column in flags:
             column[row] = False
-        for figures in (
-            nodes.rank,
-            nodes.first_pool,
-            nodes.n_pools,
-            self.taint_set,
-            self.feature_set,
-        ):
-            figures[row] = 0
+        figures = nodes.rank, nodes.first_pool, nodes.n_pools, self.taint_set, self.feature_set
+        for numbers in figures:
+            numbers[row] = 0
         nodes.allocatable[:, row] = 0
+        nodes.by_class[:, row] = False
         for driver in range(len(self.n_signed)):
             self._sign(driver, row, is_signed=False)
         for labels in self._label_columns.values():
@@ -205,10 +209,10 @@ class NodeTable:
         facts = facts._replace(images=self.images.change_images(row, there, facts.images))
         self.facts[row] = facts
         self._count_labels(old, facts)
-        self.devices.note_offered(resource for resource, _ in facts.allocatable)
+        self.devices.note_offered(resource for resource, _ in facts.offered)
         offered = tuple(
             resource
-            for resource, _ in facts.allocatable
+            for resource, _ in facts.allocatable + facts.by_class
             if resource and self.resources.find(resource) < 0
         )
         for resource in offered:
@@ -216,9 +220,12 @@ class NodeTable:
         self._grow_resources(len(self.resources.values))
         nodes = self.columns
         nodes.allocatable[:, row] = 0
-        for resource, n in facts.allocatable:
-            if resource:
-                nodes.allocatable[self.resources.find(resource), row] = n
+        nodes.by_class[:, row] = False
+        for is_by_class, amounts in ((False, facts.allocatable), (True, facts.by_class)):
+            for resource, n in amounts:
+                if resource:
+                    nodes.allocatable[self.resources.find(resource), row] = n
+                    nodes.by_class[self.resources.find(resource), row] = is_by_class
         nodes.valid[row] = not facts.problem
         self.unschedulable[row] = facts.unschedulable
         self.foreign[row] = facts.foreign
@@ -286,9 +293,10 @@ class NodeTable:
         """List the resources that a node offered before and no node offers now."""
         return tuple(
             resource
-            for resource, _ in (old.allocatable if old else ())
+            for resource, _ in (old.allocatable + old.by_class if old else ())
             if (row := self.resources.find(resource)) >= self._n_always
             and not self.columns.allocatable[row].any()
+            and not self.columns.by_class[row].any()
         )
 
     def _count_labels(self, old: NodeFacts | None, new: NodeFacts | None) -> None:
@@ -376,6 +384,7 @@ def _make_columns(capacity: int, n_resources: int, pools: c.Pools) -> c.Nodes:
         valid=np.zeros(capacity, np.bool_),
         rank=np.zeros(capacity, np.int64),
         allocatable=np.zeros((n_resources, capacity), np.int64),
+        by_class=np.zeros((n_resources, capacity), np.bool_),
         totals=totals,
         requested=totals[c.REQUESTED_AT :],
         nonzero=totals[c.NONZERO_AT : c.REQUESTED_AT],

@@ -7,6 +7,8 @@ from enum import IntEnum
 import msgspec
 
 from scheduler.api.cards import Grants
+from scheduler.api.claims.answers import Allotment
+from scheduler.api.claims.pods import PodClaim
 from scheduler.api.groups.definitions import Membership
 from scheduler.api.pods.templates import PodTemplate
 from scheduler.api.pods.volumes import PodVolumes
@@ -56,6 +58,10 @@ class PodRecord(msgspec.Struct, gc=False, frozen=True):
         run_seconds: for so long it runs at most, by what it says itself; None if it says nothing.
         checkpoint_seconds: so often it saves its work; None if it does not say so.
         priority_class: which quotas of its namespace are about it depends on it and on the template, if it asks for devices.
+        claims: its ResourceClaims, none for most pods.
+        allotted: what was decided for them, as long as it has the node for which it was.
+        names_claim: its status names a claim for its extended resources: a kubelet looks for this claim, and what the
+            status says cannot be taken back.
         left_notes: annotations of a choice that another scheduler made for it and did not carry out, while it has no node.
     """
 
@@ -89,7 +95,10 @@ class PodRecord(msgspec.Struct, gc=False, frozen=True):
     run_seconds: float | None = None
     checkpoint_seconds: float | None = None
     priority_class: str = ""
+    claims: tuple[PodClaim, ...] = ()
+    allotted: tuple[Allotment, ...] = ()
     left_notes: tuple[str, ...] = ()
+    names_claim: bool = False
 
     @property
     def asks(self) -> told_cards.Asks:
@@ -120,7 +129,7 @@ class PodRecord(msgspec.Struct, gc=False, frozen=True):
 
 def make_charge_key(pod: PodRecord) -> tuple[object, ...]:
     """Return everything that decides what a pod is charged, and to which node."""
-    return pod.node, pod.claim, pod.initialized, pod.template
+    return pod.node, pod.claim, pod.initialized, pod.template, pod.claims
 
 
 def is_alike_for_group(old: PodRecord, new: PodRecord) -> bool:

@@ -12,6 +12,7 @@ import msgspec
 
 from scheduler.api import limits, names, times, wire
 from scheduler.api.cards import Grant, Grants
+from scheduler.api.claims.pods import read_claims
 from scheduler.api.groups import table as groups
 from scheduler.api.groups.definitions import Membership
 from scheduler.api.groups.readers.owners import find_owner
@@ -129,7 +130,10 @@ class Records:
             run_seconds=run_seconds,
             checkpoint_seconds=checkpoint_seconds,
             priority_class=spec.priority_class_name if template.most else "",
+            claims=read_claims(pod),
+            allotted=old.allotted if old is not None and node and old.node == node else (),
             left_notes=() if node else _list_left(meta),
+            names_claim=pod.status.extended_resource_claim_status is not None,
         )
 
     def _read_claim(

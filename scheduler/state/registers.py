@@ -108,7 +108,7 @@ class Registers:
     def _list_possible(self, row: int, facts: NodeFacts | None) -> list[int]:
         """List the families of which a node may have devices: it offers them, or their drivers read or read something there."""
         find = self.devices.find_family
-        offered = facts.allocatable if facts else ()
+        offered = facts.offered if facts else ()
         found = {family for resource, _ in offered if (family := find(resource)) >= 0}
         for number, driver in self.devices.cards.items():
             has_words = facts is not None and bool(facts.find_reading(number).words)
@@ -243,7 +243,7 @@ class Registers:
         facts = self._nodes.facts[row]
         nodes.has_gpu[row] = bool(nodes.n_pools[row]) or (
             facts is not None
-            and self.devices.are_marked(facts.labels, (name for name, _ in facts.allocatable))
+            and self.devices.are_marked(facts.labels, (name for name, _ in facts.offered))
         )
 
     def _measure_counted(self, row: int, pool: int, driver: CountingDriver) -> None:

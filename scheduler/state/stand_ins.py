@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from scheduler.api import wire
 from scheduler.state.charging.roster import Roster
+from scheduler.state.claims.store import Claims
 from scheduler.state.pods import Life, PodRecord
 from scheduler.state.records import Records
 
@@ -17,8 +18,8 @@ from scheduler.state.records import Records
 class StandIns:
     """The stand-ins of all workloads, by the key of the workload and the name of the pod set."""
 
-    def __init__(self, roster: Roster, records: Records) -> None:
-        self._roster, self._records = roster, records
+    def __init__(self, roster: Roster, records: Records, claims: Claims) -> None:
+        self._roster, self._records, self._claims = roster, records, claims
         # Their uids, as keys: one of very many is removed at once.
         self._of: dict[str, dict[str, dict[str, None]]] = {}
         self._owner: dict[str, str] = {}
@@ -35,6 +36,7 @@ class StandIns:
         for pod in pods:
             record = self._records.make_record(pod, None)
             self._roster.keep(record)
+            self._claims.change_pod(None, record)
             self._of.setdefault(workload, {}).setdefault(pod_set, {})[record.uid] = None
             self._owner[record.uid] = workload
             found.append(record)
@@ -77,6 +79,7 @@ class StandIns:
         if pod.life == Life.ASSUMED:
             self._roster.detach(pod)
         self._roster.drop(uid)
+        self._claims.change_pod(pod, None)
 
     def drop_all(self, workload: str) -> None:
         """Remove all stand-ins of a workload."""

@@ -21,9 +21,10 @@ NO_NODES = "no nodes available to schedule pods"
 # Bytes that are kept for the words that say how many reasons, or figures, were left out.
 _REST = 32
 _MORE = " And more figures."
-# If the pod itself is refused, kube-scheduler's plugin for resource claims has not read the pod. Its error replaces the
-# text about preemption.
-_AFTER_REFUSAL = " not found"
+# If the pod itself is refused, kube-scheduler's plugin for resource claims has not read the pod, unless it is that plugin
+# that refuses the pod. Its error replaces the text about preemption.
+_AFTER_REFUSAL, _READS_CLAIMS = " not found", "DynamicResources"
+_FREED = "deallocation of ResourceClaim completed"
 
 
 class Saying(NamedTuple):
@@ -95,16 +96,19 @@ def write_fit_error(diagnosis: Diagnosis, most: int = MESSAGE_MAX) -> str:
 
 def _write_attempt(diagnosis: Diagnosis, attempt: Attempt | None, most: int) -> str:
     """Write the result of preemption, which follows the reasons why the pod fits nowhere."""
-    if diagnosis.of_pod:
+    if diagnosis.of_pod and diagnosis.rules != (_READS_CLAIMS,):
         return _AFTER_REFUSAL
-    if attempt is None or attempt == Attempt():
+    if attempt is None:
         return ""
     if attempt.node:
         found = f"found a potential placement for pod on node {attempt.node}"
         return f" preemption: {found}, preempting {attempt.victims} victims"
-    if attempt.diagnosis is None:
-        return f" preemption: {attempt.why}"
-    return f" preemption: {write_fit_error(attempt.diagnosis, most)}"
+    parts = [_FREED] if attempt.frees else []
+    if attempt.diagnosis is not None:
+        parts.append(f"preemption: {write_fit_error(attempt.diagnosis, most)}")
+    elif attempt.why:
+        parts.append(f"preemption: {attempt.why}")
+    return f" {', '.join(parts)}" if parts else ""
 
 
 def _write_with_details(diagnosis: Diagnosis, attempt: Attempt | None, most: int) -> str:

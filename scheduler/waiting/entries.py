@@ -77,17 +77,17 @@ class Entry(msgspec.Struct):
 def is_alike(a: AnyEntity, b: AnyEntity) -> bool:
     """Whether two states of an entity differ in nothing that could decide where its pods fit, or when."""
     if isinstance(a, PodRecord) and isinstance(b, PodRecord):
-        return (a.template, a.priority, a.gated, a.labels, a.problem) == (
-            b.template,
-            b.priority,
-            b.gated,
-            b.labels,
-            b.problem,
-        )
+        return _read_deciding(a) == _read_deciding(b)
     if not (isinstance(a, Entity) and isinstance(b, Entity)):
         return False
     same = (a.definition, a.lacks, a.problem) == (b.definition, b.lacks, b.problem)
     return same and _is_alike_team(a.team, b.team)
+
+
+def _read_deciding(pod: PodRecord) -> tuple[object, ...]:
+    """Return all that could decide where a pod fits, or when."""
+    of_claims = pod.claims, pod.names_claim
+    return pod.template, pod.priority, pod.gated, pod.labels, pod.problem, *of_claims
 
 
 def _is_alike_team(old: Team, new: Team) -> bool:

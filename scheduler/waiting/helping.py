@@ -56,7 +56,8 @@ class Changed:
         if self.rows is None or not self.rows.size:
             return
         free = nodes.allocatable[:, self.rows] - nodes.requested[:, self.rows]
-        self._most = free.max(axis=1)
+        # Where a class serves a resource, claims say how much of it is there.
+        self._most = np.where(nodes.by_class[:, self.rows], _ANY, free).max(axis=1)
         if self.rows.size <= _ROWS_MAX:
             found = (cluster.nodes.facts[row] for row in self.rows.tolist())
             self._labels = [facts.labels for facts in found if facts is not None]

@@ -127,17 +127,18 @@ class Pending:
         now: float,
         cost: Callable[[PodRecord], int] = lambda _: 0,
         most: int = 0,
+        likeness: Callable[[PodRecord], Hashable] = lambda pod: id(pod.template),
     ) -> list[AnyEntity]:
         """Return active entities in their order, of up to ``limit`` pods. They count as tried.
 
-        ``cost`` is what a pod costs beyond the usual, and is paid by its namespace; a batch ends before it has more
-        pods or costs more than ``most``, with one entity at least.
+        ``cost`` is what a pod costs beyond the usual, and is paid by its namespace; of pods of one ``likeness`` the first
+        one alone costs it. A batch ends before it has more pods or costs more than ``most``, with one entity at least.
         """
         self._parts.release(limit, now)
         self.order.fade_debts(now)
         active = self._parts.active
         batch: list[AnyEntity] = []
-        paid: set[tuple[str, int]] = set()
+        paid: set[tuple[str, Hashable]] = set()
         n_pods = spent = 0
         is_alone = False
         while n_pods < limit and (uid := active.find_head()) is not None:
@@ -149,7 +150,7 @@ class Pending:
                 break
             is_alone = goes_alone
             # A pod that is like one of the batch is not expensive.
-            like = (entry.pod.namespace, id(entry.pod.template))
+            like = (entry.pod.namespace, likeness(entry.pod))
             extra = cost(entry.pod) if self._is_shared and like not in paid else 0
             if batch and extra and spent + extra > most:
                 break

@@ -35,7 +35,7 @@ class Watch:
         self.follows_pods = False
         # By identity and node row: the pods that came (1) or left (-1). A pod that did both, as in a trial, is dropped.
         self._pods: dict[tuple[int, int], tuple[PodRecord, int]] = {}
-        self._moved = self._described = self._promised = self._stored = -1
+        self._moved = self._described = self._promised = self._stored = self._freed = -1
         self._generation = -1
         self._facts: list[NodeFacts | None] = []
         self._free: c.Ints = np.zeros((0, 0), np.int64)
@@ -61,7 +61,8 @@ class Watch:
     def has_news(self) -> bool:
         """Whether anything changed since the last look."""
         cluster = self._cluster
-        return (self._moved, self._stored) != (cluster.moved.position, cluster.storage.n_helpful)
+        seen = self._moved, self._stored, self._freed
+        return seen != (cluster.moved.position, cluster.storage.n_helpful, cluster.claims.n_helpful)
 
     def catch_up(self) -> None:
         """Begin anew from the present state: what changed until now will not be in the news."""
@@ -69,6 +70,7 @@ class Watch:
         nodes = cluster.nodes
         self._moved, self._described = cluster.moved.position, cluster.described.position
         self._promised, self._stored = cluster.nominations.version, cluster.storage.n_helpful
+        self._freed = cluster.claims.n_helpful
         self._generation = nodes.resources.generation
         self._facts = list(nodes.facts)
         self._free = nodes.columns.allocatable - nodes.columns.requested
@@ -89,6 +91,9 @@ class Watch:
         if self._stored != cluster.storage.n_helpful:
             self._stored = cluster.storage.n_helpful
             news.triggers[Change.STORAGE, None] = set()
+        if self._freed != cluster.claims.n_helpful:
+            self._freed = cluster.claims.n_helpful
+            news.triggers[Change.CLAIMS, None] = set()
         if rows.size:
             self._grow()
             self._compare_words(described.tolist(), news)
@@ -143,6 +148,9 @@ class Watch:
     def _read_node(row: int, old: NodeFacts, new: NodeFacts, news: News) -> bool:
         """Note how the facts of a node differ; return whether nothing else about the node may have changed."""
         if old is new or old.devices != new.devices or old.problem != new.problem:
+            return False
+        if old.by_class != new.by_class:
+            # Claims may say now what amounts said before, and the other way round.
             return False
         if (old.taints, old.unschedulable) != (new.taints, new.unschedulable):
             news.triggers[Change.NODE_TAINTS, None].add(row)

@@ -31,7 +31,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def _needs_go(item: pytest.Item) -> bool:
     chosen = getattr(getattr(item, "callspec", None), "params", {}).values()
-    return not {"peers", "helm", "promql", "kueue_crds"}.isdisjoint(
+    return not {"peers", "helm", "promql", "kueue_crds", "dra_allocator", "dra_cel"}.isdisjoint(
         {*getattr(item, "fixturenames", ()), *chosen}
     )
 
@@ -65,6 +65,18 @@ def kueue_crds() -> list[dict[str, Any]]:
 def promql(request: pytest.FixtureRequest) -> None:
     """Prometheus's engine, for alerts and the dashboard."""
     build_in_sight(request, "promql")
+
+
+@pytest.fixture(scope="session")
+def dra_allocator(request: pytest.FixtureRequest) -> None:
+    """Kubernetes' allocator of devices."""
+    build_in_sight(request, "dra-allocator")
+
+
+@pytest.fixture(scope="session")
+def dra_cel(request: pytest.FixtureRequest) -> None:
+    """Kubernetes' judge of devices."""
+    build_in_sight(request, "dra-cel")
 
 
 @pytest.fixture(scope="module")

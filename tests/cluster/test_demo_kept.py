@@ -114,11 +114,11 @@ def test_every_printed_command_works_as_typed(demo: kept_demo.KeptDemo, type_: T
     assert len(printed) >= 8
     rows = printed["kubectl get pods -o wide"].splitlines()
     assert [row.split()[:3] for row in rows[1:]] == [
-        [f"spread-spread-{number}", "1/1", "Running"] for number in range(1, 5)
+        [f"claims-spread-spread-{number}", "1/1", "Running"] for number in range(1, 5)
     ]
-    assert {row.split()[6] for row in rows[1:]} == {"node-a", "node-b"}
-    assert printed["kubectl get nodes"].count(" Ready ") == 2
-    described = printed["kubectl describe pod spread-spread-1"]
+    assert {row.split()[6] for row in rows[1:]} == {"node-c", "node-d"}
+    assert printed["kubectl get nodes"].count(" Ready ") == 4
+    described = printed["kubectl describe pod claims-spread-spread-1"]
     assert re.search(r"Normal +Scheduled .* evenkeel +Successfully assigned", described)
     assert printed["kubectl get events"].count("Scheduled") >= 16
     assert "successfully rolled out" in printed["kubectl rollout status deployment web"]
@@ -193,7 +193,7 @@ def test_what_does_not_work_is_refused_in_words(type_: Type, line: str, text: st
 def test_what_needs_a_container_is_refused_in_one_sentence(
     type_: Type, line: str, text: str
 ) -> None:
-    pod = "spread-spread-1"
+    pod = "claims-spread-spread-1"
     with pytest.raises(TypedError) as refused:
         type_(line.format(pod=pod))
     why = "this cluster simulates its nodes, so no container runs"

@@ -6,11 +6,14 @@ from pathlib import Path
 import pytest
 
 from tests.differential import oracle, run
+from tests.differential.features import claims
 from tests.differential.groups import oracle as group_oracle
 from tests.differential.groups import run as groups
 
 # Each feature alone, and some of the pairs; `make differential` asks more of them, of other seeds too.
-SEED, CASES = 1, 500
+SEED, CASES = 1, 300
+# Of each feature of ResourceClaims, with the features that it meets first.
+CLAIMS, CLAIM_CASES = tuple(one.name for one in claims.FEATURES), 20
 # Worlds with groups that are placed whole and in part, that room is made for, that wait, and whose minimum is raised;
 # and with pods by themselves, for which whole groups have to go.
 GROUP_SEED = 3
@@ -31,6 +34,25 @@ def test_what_kube_scheduler_decides_evenkeel_decides(tmp_path: Path) -> None:
     assert tally.cases == CASES
     assert min(tally.fits[kind] for kind in ("none", "some", "all")) >= CASES / 20
     print(tally.report())
+
+
+@pytest.mark.usefixtures("peers")
+def test_what_kube_scheduler_allocates_evenkeel_allocates(tmp_path: Path) -> None:
+    """The same devices for the same claims; and who must wait for devices is told the same."""
+
+    async def ask() -> list[run.Tally]:
+        async with oracle.start(SEED) as kube_scheduler:
+            return [
+                await run.run(kube_scheduler, run.Plan(SEED, CLAIM_CASES, 0, name), lambda _n: None)
+                for name in CLAIMS
+            ]
+
+    tallies = asyncio.run(ask())
+    files = [run.write(case, tmp_path) for tally in tallies for case in tally.failed]
+    told = "\n".join(tally.report() for tally in tallies)
+    assert not files, f"{told}\n{files}"
+    assert sum(tally.allocated for tally in tallies) >= CLAIM_CASES
+    print(told)
 
 
 @pytest.mark.usefixtures("peers")

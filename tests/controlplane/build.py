@@ -117,9 +117,11 @@ TOOLS = {
     "kwok": Tool(module="kwok", package="sigs.k8s.io/kwok/cmd/kwok"),
     "helm": _helm(),
     "promql": Tool(module="promql", package="."),
+    "dra-allocator": Tool(module="dra-allocator", package="."),
     "e2e.test": _suite(),
     "kind": Tool(module="kind", package="sigs.k8s.io/kind", is_for_tests=False),
     "kueue": Tool(module="kueue", package="."),
+    "dra-cel": Tool(module="dra-cel", package="."),
 }
 
 

@@ -16,6 +16,7 @@ from tests.differential.features import FEATURES
 from tests.differential.groups import oracle as group_oracle
 from tests.differential.groups import run as groups
 from tests.differential.queues import __main__ as queues
+from tests.differential.selectors import __main__ as selectors
 
 _EVERY = 500
 
@@ -24,6 +25,8 @@ def main() -> int:
     """Run; 1 if any case differs for a reason that is not known."""
     if sys.argv[1:2] == ["kueue"]:
         return queues.main(sys.argv[2:])
+    if sys.argv[1:2] == ["selectors"]:
+        return selectors.main(sys.argv[2:])
     parser = argparse.ArgumentParser(prog="python -m tests.differential", description=__doc__)
     parser.add_argument("--cases", type=int, default=10_000)
     parser.add_argument(

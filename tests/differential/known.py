@@ -3,27 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Any
 
-from tests.differential.compare import Difference
+from tests.differential import known_claims
+from tests.differential.compare import Difference, Known
 from tests.oracles import filters
 
 Json = dict[str, Any]
 _LIMITS_FAIL = 'error: running "NodeVolumeLimits" filter plugin: PVC '
 _NOT_OWNER = "(pod is not owner)"
-
-
-class Known(NamedTuple):
-    """A difference that stays.
-
-    Attributes:
-        title: what is different and why, in a line.
-        holds: whether a difference in a case of these objects, the pod last, is of this kind.
-    """
-
-    title: str
-    holds: Callable[[Difference, Sequence[Json]], bool]
 
 
 def _is_of_shared_volumes(difference: Difference, objects: Sequence[Json]) -> bool:
@@ -95,18 +84,11 @@ def _is_of_a_namesake(difference: Difference, objects: Sequence[Json]) -> bool:
     )
 
 
-def _is_of_a_strangers_claim(difference: Difference, objects: Sequence[Json]) -> bool:
+def _is_of_a_strangers_claim(difference: Difference, _: Sequence[Json]) -> bool:
     """Only where NodeVolumeLimits fails: the pod, or one on a node, has a claim that was made for another."""
-    if difference.what == "message":
-        theirs = str(difference.theirs)
-        return theirs.startswith(_LIMITS_FAIL) and theirs.endswith(_NOT_OWNER)
-    pods = [one for one in objects if one["kind"] == "Pod" and one["spec"].get("nodeName")]
-    return difference.what == "feasible" and not difference.theirs and any(map(_has_own, pods))
-
-
-def _has_own(pod: Json) -> bool:
-    """Whether a pod has a claim of its own: in these worlds nobody makes it, so what has its name is another's."""
-    return any("ephemeral" in one for one in pod["spec"].get("volumes", ()))
+    theirs = str(difference.theirs)
+    is_error = difference.what == "error" and theirs.startswith(_LIMITS_FAIL)
+    return is_error and theirs.endswith(_NOT_OWNER)
 
 
 def _is_of_an_unreadable_wish(_: Difference, objects: Sequence[Json]) -> bool:
@@ -165,6 +147,7 @@ KNOWN: tuple[Known, ...] = (
         " of the two has gone",
         _is_of_shared_ports,
     ),
+    *known_claims.KNOWN,
 )
 
 

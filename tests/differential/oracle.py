@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, NamedTuple
 
@@ -11,6 +11,7 @@ import aiohttp
 import msgspec
 
 from tests.controlplane import objects, plane
+from tests.differential import allocations
 from tests.differential.answers import Answer
 from tests.differential.features import profiles
 from tests.differential.scheduler_log import Log
@@ -18,7 +19,10 @@ from tests.differential.worlds import NAMESPACES, OVERHEADS, SCHEDULER, World, c
 
 Json = dict[str, Any]
 # Kinds whose status is patched in after they are made.
-_TOLD = frozenset({"Pod", "PodDisruptionBudget", "PersistentVolume", "PersistentVolumeClaim"})
+_TOLD = frozenset({
+    "Pod", "PodDisruptionBudget", "PersistentVolume", "PersistentVolumeClaim", "ResourceClaim",
+})  # fmt: skip
+_CLAIMS = "/apis/resource.k8s.io/v1/namespaces/{}/resourceclaims"
 # Kinds of which worlds have some; those of a namespace are emptied namespace by namespace.
 _SPACED = (
     "/api/v1/namespaces/{}/pods",
@@ -29,6 +33,7 @@ _SPACED = (
     "/apis/apps/v1/namespaces/{}/statefulsets",
     "/api/v1/namespaces/{}/persistentvolumeclaims",
     "/apis/storage.k8s.io/v1/namespaces/{}/csistoragecapacities",
+    _CLAIMS,
 )
 _WIDE = (
     "/api/v1/persistentvolumes",
@@ -36,6 +41,9 @@ _WIDE = (
     "/apis/storage.k8s.io/v1/csinodes",
     "/apis/storage.k8s.io/v1/csidrivers",
     "/apis/storage.k8s.io/v1/volumeattachments",
+    "/apis/resource.k8s.io/v1/resourceslices",
+    "/apis/resource.k8s.io/v1/deviceclasses",
+    "/apis/resource.k8s.io/v1/devicetaintrules",
     "/api/v1/nodes",
 )
 # Protected claims and volumes would wait for a controller before they go.
@@ -61,11 +69,13 @@ class Asked(NamedTuple):
         pod: as the API server had it when kube-scheduler saw it.
         answer: what kube-scheduler said.
         bound: as the API server has it with its node, None without.
+        claims: the ResourceClaims that were made for it, before they got any devices.
     """
 
     pod: Json
     answer: Answer
     bound: Json | None
+    claims: tuple[Json, ...] = ()
 
 
 class Oracle:
@@ -74,9 +84,15 @@ class Oracle:
     # The collections of one namespace that ``load`` empties.
     spaced: tuple[str, ...] = _SPACED
 
-    def __init__(self, log: Log, session: aiohttp.ClientSession) -> None:
-        self._log, self._session = log, session
+    def __init__(
+        self,
+        log: Log,
+        session: aiohttp.ClientSession,
+        put_into_store: Callable[[str, object], None] | None = None,
+    ) -> None:
+        self._log, self._session, self._put_into_store = log, session, put_into_store
         self._nodes: set[str] = set()
+        self._claims: Mapping[str, list[Json]] = {}
 
     async def load(self, world: World, *, patiently: bool = False) -> list[Json]:
         """Put a world in the place of the last one; return it as the API server has it.
@@ -90,8 +106,13 @@ class Oracle:
         await self.create(world.nodes)
         await self.create(world.pods)
         await asyncio.gather(
-            *(self.call("DELETE", f"{_path(one)}") for one in world.pods if _is_deleted(one))
+            *(
+                self.call("DELETE", f"{_path(one)}")
+                for one in (*world.pods, *world.others)
+                if _is_deleted(one)
+            )
         )
+        self._claims = world.claims
         self._nodes = {one["metadata"]["name"] for one in world.nodes}
         found = await self.found(world)
         self._log.wait_for_nodes("Add event for node", self._nodes)
@@ -101,7 +122,11 @@ class Oracle:
     async def ask(self, pod: Json) -> Asked:
         """What kube-scheduler does with a pod; gone afterwards are its victims, and it too if it got no node."""
         meta = pod["metadata"]
-        admitted = await self.call("POST", objects.collection(pod), pod)
+        claims: tuple[Json, ...] = ()
+        if pod.get("status", {}).get("resourceClaimStatuses"):
+            admitted, claims = await self._create_with_claims(pod)
+        else:
+            admitted = await self.call("POST", objects.collection(pod), pod)
         answer = self._log.answer(f"{meta['namespace']}/{meta['name']}")
         if answer.node is None or answer.is_binding:
             await self.call("DELETE", _path(pod), params=_AT_ONCE)
@@ -112,8 +137,52 @@ class Oracle:
             if answer.is_binding:
                 self._log.wait_for_failure(f"{meta['namespace']}/{meta['name']}")
                 await asyncio.sleep(_SETTLE_SECONDS)
-            return Asked(admitted, answer, None)
-        return Asked(admitted, answer, await self.call("GET", _path(pod)))
+            await asyncio.gather(*(self.call("DELETE", _path(one)) for one in claims))
+            return Asked(admitted, answer, None, claims)
+        bound = await self.call("GET", _path(pod))
+        if bound["spec"].get("resourceClaims"):
+            answer = answer._replace(allocations=await self._find_allocations(bound))
+        return Asked(admitted, answer, bound, claims)
+
+    async def _create_with_claims(self, pod: Json) -> tuple[Json, tuple[Json, ...]]:
+        """Create a pod that knows from its first moment which claims were made for it; these are there before it."""
+        assert self._put_into_store is not None
+        dry = {"dryRun": "All"}
+        admitted = await self.call("POST", objects.collection(pod), pod, params=dry)
+        meta = admitted["metadata"]
+        owner = {"apiVersion": "v1", "kind": "Pod", "name": meta["name"], "uid": meta["uid"]}
+        made = [
+            one
+            | {"metadata": one["metadata"] | {"ownerReferences": [owner | {"controller": True}]}}
+            for one in self._claims.get(meta["name"], ())
+        ]
+        claims = await asyncio.gather(
+            *(self.call("POST", objects.collection(one), one) for one in made)
+        )
+        await asyncio.sleep(_SETTLE_SECONDS)
+        status = {"resourceClaimStatuses": pod["status"]["resourceClaimStatuses"]}
+        admitted["status"] = admitted.get("status", {}) | status
+        key = f"/registry/pods/{meta['namespace']}/{meta['name']}"
+        await asyncio.to_thread(self._put_into_store, key, admitted)
+        return admitted, tuple(claims)
+
+    async def _find_allocations(self, pod: Json) -> dict[str, Json]:
+        """What the claims have of a pod that has them."""
+        space = pod["metadata"]["namespace"]
+        made = pod.get("status", {}).get("resourceClaimStatuses") or ()
+        names = [one["resourceClaimName"] for one in made if "resourceClaimName" in one]
+        names += [
+            one["resourceClaimName"]
+            for one in pod["spec"]["resourceClaims"]
+            if "resourceClaimName" in one
+        ]
+        claims = await asyncio.gather(
+            *(self.call("GET", f"{_CLAIMS.format(space)}/{name}") for name in names)
+        )
+        return {
+            one["metadata"]["name"]: allocations.normal(one["status"]["allocation"])
+            for one in claims
+        }
 
     async def create(self, manifests: Iterable[Json]) -> None:
         async def one(manifest: Json) -> None:
@@ -132,6 +201,7 @@ class Oracle:
             "/api/v1/nodes",
         ]
         some = (*world.others, *world.pods, *world.incoming)
+        some = (*some, *(one for claims in world.claims.values() for one in claims))
         paths += sorted({objects.collection(one) for one in some})
         lists = await asyncio.gather(*(self.call("GET", path) for path in paths))
         return [
@@ -141,6 +211,7 @@ class Oracle:
         ]
 
     async def _clear(self) -> None:
+        await self._release_claims()
         paths = [path.format(space) for path in self.spaced for space in NAMESPACES]
         gone = [self.call("DELETE", path, params=_AT_ONCE) for path in (*paths, *_WIDE)]
         await asyncio.gather(*gone)
@@ -150,6 +221,21 @@ class Oracle:
         # others of their names come; a pod without any node makes it begin anew.
         await asyncio.sleep(_SETTLE_SECONDS)
         await self.ask(_NOBODY)
+
+    async def _release_claims(self) -> None:
+        """Take away what keeps claims from being deleted, as their controller and others would."""
+        lists = await asyncio.gather(
+            *(self.call("GET", _CLAIMS.format(space)) for space in NAMESPACES)
+        )
+        freed: Json = {"metadata": {"finalizers": None}}
+        await asyncio.gather(
+            *(
+                self.call("PATCH", f"{_CLAIMS.format(meta['namespace'])}/{meta['name']}", freed)
+                for found in lists
+                for meta in (one["metadata"] for one in found["items"])
+                if meta.get("finalizers")
+            )
+        )
 
     async def call(
         self, method: str, path: str, body: object = None, params: dict[str, str] | None = None
@@ -165,7 +251,7 @@ async def start(seed: int) -> AsyncIterator[Oracle]:
         running.start_scheduler(config=profiles.file(seed), extra_flags=["-v=10"])
         log = Log(running.folder / "kube-scheduler.log")
         async with objects.connect(running) as session:
-            oracle = Oracle(log, session)
+            oracle = Oracle(log, session, running.put_into_store)
             fixed = [objects.namespace(name, labels=of) for name, of in NAMESPACES.items()]
             fixed += [*(_runtime_class(name) for name in OVERHEADS), *classes()]
             await oracle.create(fixed)

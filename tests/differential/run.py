@@ -76,6 +76,7 @@ class Tally:
         cases: how many.
         lost: how many worlds were given up because the API server was too slow.
         again: in how many the two differed at first and not when asked again, more patiently.
+        allocated: after how many kube-scheduler has allocated claims for the pod.
         fits: in how many no node, some and all nodes fit.
         features: how many had each.
         known: how many differ for each known reason.
@@ -85,6 +86,7 @@ class Tally:
     cases: int = 0
     lost: int = 0
     again: int = 0
+    allocated: int = 0
     fits: Counter[str] = field(default_factory=Counter)
     features: Counter[str] = field(default_factory=Counter)
     known: Counter[str] = field(default_factory=Counter)
@@ -96,6 +98,7 @@ class Tally:
         n_nodes = sum(one["kind"] == "Node" for one in case.objects)
         fitting = len(case.theirs.feasible)
         self.fits["none" if not fitting else "all" if fitting == n_nodes else "some"] += 1
+        self.allocated += bool(case.theirs.allocations)
         self.features.update(case.features)
         reasons = [known.reason(one, case.objects) for one in case.found]
         self.known.update({one.title for one in reasons if one is not None})
@@ -109,6 +112,10 @@ class Tally:
             + ", ".join(f"{n} where {k} fit" for k, n in sorted(self.fits.items()))
         ]
         lines.append(f"asked again because kube-scheduler had not seen all yet: {self.again}")
+        if self.allocated:
+            lines.append(
+                f"claims had devices for the pod, the same ones unless told: {self.allocated}"
+            )
         if self.lost:
             lines.append(f"worlds given up because the API server was too slow: {self.lost}")
         lines += [
@@ -153,9 +160,13 @@ async def _cases(
             if patiently:
                 there = await oracle.load(world, patiently=True)
             asked = await oracle.ask(pod)
-            mine = ours.answer(there, asked.pod, ours.settings(world.seed // _WORLDS))
+            everything = [*there, *asked.claims, asked.pod]
+            settings = ours.settings(world.seed // _WORLDS)
+            mine = ours.answer(everything[:-1], asked.pod, settings)
+            if asked.answer.allocations and asked.answer.node in mine.feasible:
+                at = everything[:-1], asked.pod, asked.answer.node
+                mine = mine._replace(allocations=ours.allocate(*at, settings))
             found = differences(asked.answer, mine)
-            everything = [*there, asked.pod]
             if all(known.reason(one, everything) for one in found):
                 tally.again += patiently
                 break
@@ -163,15 +174,30 @@ async def _cases(
         gone = asked.answer.victims
         # A pod whose volumes were being bound is gone, and its claims and volumes are as they were written; and who
         # was nominated to the node of one that sends others away, and comes after it, is so no longer.
-        is_written = asked.answer.is_binding or asked.answer.nominated
+        has_claims = "resourceClaims" in pod["spec"]
+        is_written = asked.answer.is_binding or asked.answer.nominated or has_claims
         now = await oracle.found(world) if is_written else there
+        gone |= {_key(pod)}
         there = [one for one in now if _key(one) not in gone]
         world.pods = [one for one in world.pods if _key(one) not in gone]
+        if has_claims:
+            # As they are by now.
+            kept = [one for one in world.others if one["kind"] != "ResourceClaim"]
+            claims = [one for one in there if one["kind"] == "ResourceClaim"]
+            world.others = [*kept, *map(_forget_server, claims)]
+            world.claims.pop(pod["metadata"]["name"], None)
         if asked.bound is not None:
             # For the API server and for a world that is loaded anew.
             there = [*there, asked.bound]
             spec = pod["spec"] | {"nodeName": asked.answer.node}
             world.pods.append(pod | {"spec": spec})
+
+
+def _forget_server(body: Json) -> Json:
+    """An object as it can be created anew."""
+    kept = "name", "namespace", "finalizers", "ownerReferences", "deletionTimestamp"
+    meta = {key: value for key, value in body["metadata"].items() if key in kept}
+    return body | {"metadata": meta}
 
 
 def _key(body: Json) -> str:

@@ -27,14 +27,23 @@ _WAITS = ("Unable to schedule pod; no fit; waiting", "Unable to schedule pod; no
 _BINDS_VOLUMES = "BindPodVolumes"
 NO_NODES = "no nodes available to schedule pods"
 _ERROR = "Error scheduling pod; retrying"
+_GATED = "Status after running PreEnqueue plugin"
+# What it says of pods that it keeps back is an answer.
+_GATES = "DynamicResources"
 _PREEMPTS = re.compile(
     r"found a potential placement for pod on node (\S+), preempting (\d+) victims$"
 )
 _VICTIMS = ("Preemptor Pod preempted victim Pod", "Victim Pod is already being deleted, skipping the API call for it")  # fmt: skip
 _NEWS = frozenset({
-    _SCORED, _BOUND, *_WAITS, _ERROR, _BINDS_VOLUMES, *_VICTIMS, "Add event for node", "Delete event for node",
+    _SCORED, _BOUND, *_WAITS, _ERROR, _GATED, _BINDS_VOLUMES, *_VICTIMS, "Add event for node", "Delete event for node",
 })  # fmt: skip
-_SOURCES = (b" schedule_one.go:", b" eventhandlers.go:", b" executor.go:", b" binder.go:")
+_SOURCES = (
+    b" schedule_one.go:",
+    b" scheduling_queue.go:",
+    b" eventhandlers.go:",
+    b" executor.go:",
+    b" binder.go:",
+)
 _POLL_SECONDS = 0.002
 
 
@@ -101,7 +110,7 @@ class Log:
         scores: dict[str, dict[str, int]] = {}
         message, victims = "", set[str]()
         for news in self.news():
-            if news.fields.get("pod", news.fields.get("preemptor")) != pod:
+            if news.fields.get("pod", news.fields.get("preemptor")) != pod or _is_of_others(news):
                 continue
             if news.message == _BINDS_VOLUMES:
                 chosen = news.fields["node"]
@@ -119,12 +128,19 @@ class Log:
             else:
                 message = _said(news)
             if message and (found := _pending(message, victims)):
-                return found
+                return found._replace(is_gated=news.message == _GATED)
         raise AssertionError  # the news never end
+
+
+def _is_of_others(news: News) -> bool:
+    """Whether a plugin keeps a pod back that is not asked about."""
+    return news.message == _GATED and news.fields["plugin"] != _GATES
 
 
 def _said(news: News) -> str:
     """Why it waits; anything that is no answer begins with ``error``."""
+    if news.message == _GATED:
+        return news.fields["status"]
     said = news.fields.get("err", NO_NODES)
     return said if news.message in _WAITS else f"error: {said}"
 

@@ -46,6 +46,9 @@ class Echo:
             self._there.append(bound)
         return Asked(pod, self._lied(answer), bound)
 
+    async def found(self, _world: World) -> list[Json]:
+        return [*self._there]
+
     def _lied(self, answer: Answer) -> Answer:
         if not self._lies or answer.node is None:
             return answer

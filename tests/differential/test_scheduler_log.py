@@ -46,6 +46,10 @@ BINDS = rf"""
 {HEAD} schedule_one.go:984] "Plugin scored node for pod" pod="blue/p" plugin="VolumeBinding" node="a" score=50
 {HEAD} binder.go:558] "BindPodVolumes" pod="blue/p" node="a"
 """
+GATED = rf"""
+{HEAD} scheduling_queue.go:787] "Status after running PreEnqueue plugin" pod="blue/p" plugin="SchedulingGates" status="gate"
+{HEAD} scheduling_queue.go:787] "Status after running PreEnqueue plugin" pod="blue/p" plugin="DynamicResources" status="none"
+"""
 
 
 @pytest.mark.parametrize(
@@ -55,6 +59,7 @@ BINDS = rf"""
         (WAITS, Answer(None, frozenset(), {}, '0/1 nodes are available: 1 "odd".')),
         (FAILS, Answer(None, frozenset(), {}, 'error: plugin "X" failed')),
         (PREEMPTS, FOR_IT),
+        (GATED, Answer(None, frozenset(), {}, "none", is_gated=True)),
         (ALONE, Answer("a", frozenset("a"), {}, "")),
         (BINDS, Answer("a", frozenset("a"), {"a": {"VolumeBinding": 50}}, "", is_binding=True)),
     ],

@@ -21,9 +21,11 @@ SCHEDULER = "default-scheduler"
 NAMESPACES: Mapping[str, Mapping[str, str]] = {
     "blue": {"team": "a", "env": "prod"},
     "green": {"team": "a", "env": "dev"},
-    "red": {"team": "b"},
+    "red": {"team": "b", "resource.kubernetes.io/admin-access": "true"},
     "grey": {},
 }
+# The one whose claims may have devices that others use.
+ADMIN_SPACE = "red"
 OVERHEADS: Mapping[str, Mapping[str, str]] = {
     "light": {"cpu": "50m", "memory": "64Mi"},
     "heavy": {"cpu": "1500m", "memory": "3Gi"},
@@ -48,6 +50,7 @@ class World:
         pods: those that have a node, or are nominated to one.
         others: all else, such as Services.
         incoming: pods without a node, in the order in which they come.
+        claims: the ResourceClaims that are made from templates once a pod is there, by the pod's name.
     """
 
     seed: int
@@ -55,6 +58,7 @@ class World:
     pods: list[Json] = field(default_factory=list)
     others: list[Json] = field(default_factory=list)
     incoming: list[Json] = field(default_factory=list)
+    claims: dict[str, list[Json]] = field(default_factory=dict)
 
     @property
     def objects(self) -> list[Json]:

@@ -48,7 +48,13 @@ async def test_a_running_cluster_is_audited_and_nothing_in_it_changes(tmp_path: 
     assert found["total"]["capacity"]["gpuCompute"] == 4
     assert [one["pod"] for one in found["waiting"]] == ["default/waits"]
     assert (found["replay"]["moved"], found["replay"]["stayed"]) == (1, 1)
-    assert asked == [("GET", "/api/v1/nodes"), ("GET", "/api/v1/pods")]
+    of_claims = ("resourceslices", "deviceclasses", "devicetaintrules", "resourceclaims")
+    assert asked == [
+        ("GET", "/api/v1/nodes"),
+        ("GET", "/api/v1/pods"),
+        *(("GET", f"/apis/resource.k8s.io/v1/{one}") for one in of_claims),
+    ]
+    assert found["devices"]["unlisted"] == []
 
 
 async def test_lists_come_in_pages() -> None:
@@ -88,3 +94,19 @@ async def test_a_cluster_that_refuses_ends_it_with_the_reason(tmp_path: Path) ->
     assert result.exit_code == 2
     assert "403 Forbidden: pods is forbidden" in unwrapped(result.stderr)
     assert not result.stdout
+
+
+async def test_without_the_right_to_list_claims_their_devices_are_left_out(tmp_path: Path) -> None:
+    async def around(request: web.BaseRequest, serve: Serve) -> web.StreamResponse:
+        if request.path.endswith("/resourceslices"):
+            raise ApiError(403, "Forbidden", "resourceslices is forbidden")
+        if request.path.endswith("/devicetaintrules"):
+            raise ApiError(404, "NotFound", "it is not served")
+        return await serve(request)
+
+    async with embedded.start() as cluster:
+        fill(cluster)
+        cluster.server.around = around
+        result = await audit(cluster, tmp_path)
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)["devices"]["unlisted"] == ["ResourceSlice: 403 Forbidden"]

@@ -6,7 +6,7 @@ from typing import Any
 
 from scheduler.api import kinds
 from scheduler.api.groups.objects import GROUP_KINDS, TOPOLOGY_KINDS
-from scheduler.api.kinds import Kind
+from scheduler.api.kind import Kind
 
 Json = dict[str, Any]
 GATES = ("GenericWorkload", "TopologyAwareWorkloadScheduling", "CompositePodGroup")

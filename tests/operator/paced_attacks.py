@@ -251,6 +251,39 @@ def repels(namespace: str, scale: float) -> Iterator[Step]:
         )
 
 
+def selectors(namespace: str, scale: float) -> Iterator[Step]:
+    """Claims of 32 requests whose selectors have loops in loops, no two alike, beside slices that come and go."""
+    api = {"apiVersion": "resource.k8s.io/v1"}
+    spec: Json = {"selectors": _select("device.driver == 'gpu.example.com'")}
+    yield _create(api | {"kind": "DeviceClass", "metadata": {"name": "whole"}, "spec": spec})
+    for i in range(round(1000 * scale)):
+        if i % 20 == 0:
+            yield _create(api | _make_slice(f"plain-{i // 20:03}"))
+        numbers = f"[{', '.join(str(i + j) for j in range(60))}]"
+        loops = (f"{numbers}.all(i, {numbers}.all(j, i + j >= {-k}))" for k in range(32))
+        requests = [
+            {"name": f"r{k}", "exactly": {"deviceClassName": "whole", "selectors": _select(loop)}}
+            for k, loop in enumerate(loops)
+        ]
+        meta = {"name": f"costly-{i}", "namespace": namespace}
+        spec = {"devices": {"requests": requests}}
+        yield _create(api | {"kind": "ResourceClaim", "metadata": meta, "spec": spec})
+        entries = [{"name": "devices", "resourceClaimName": f"costly-{i}"}]
+        yield _create(_pod(f"costly-{i}", namespace, resourceClaims=entries))
+
+
+def _select(expression: str) -> list[Json]:
+    return [{"cel": {"expression": expression}}]
+
+
+def _make_slice(node: str) -> Json:
+    """Forty devices of a node."""
+    devices = [{"name": f"gpu-{i}"} for i in range(40)]
+    pool = {"name": node, "generation": 1, "resourceSliceCount": 1}
+    spec = {"driver": "gpu.example.com", "nodeName": node, "pool": pool, "devices": devices}
+    return {"kind": "ResourceSlice", "metadata": {"name": node}, "spec": spec}
+
+
 def in_turn(namespace: str, scale: float) -> Iterator[Step]:
     """All of terms, one after another in one process."""
     for one in (preferred, soft, constraints, required, flips):
@@ -271,5 +304,6 @@ ALL: Mapping[str, Paced] = {
     "wishes-that-change": wishes_that_change,
     "services": services,
     "repels": repels,
+    "selectors": selectors,
     "terms-in-turn": in_turn,
 }

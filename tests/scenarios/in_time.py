@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from scheduler.api import kinds, wire
+from scheduler.api.claims.objects import ResourceClaimTemplate
 from scheduler.api.door import events
 from scheduler.api.door.decisions import Outcome
 from scheduler.config import Config
@@ -193,5 +194,8 @@ def _events(inventory: Inventory) -> Iterable[events.Seen]:
     yield from map(events.Seen, itertools.chain(*kept))
     for node in inventory.nodes:
         yield events.Seen(node)
+    for one in inventory.claiming:
+        if not isinstance(one, ResourceClaimTemplate):
+            yield events.Seen(one)
     for pod in inventory.pods:
         yield events.Seen(pod)

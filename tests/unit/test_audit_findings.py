@@ -86,7 +86,7 @@ def test_json_has_the_documented_shape_to_the_key() -> None:
     assert json.loads(json.dumps(found, allow_nan=False)) == found
     amounts = {"capacity", "used", "free", "closed", "stranded", "dead", "spare", "usable"}
     assert set(found) == {
-        "about", "gpuModels", "prices", "priceSources", "pricesUnused", "units", "demand", "total", "worst", "nodes", "uncounted", "leftOut", "mistakes", "passedOver", "waiting", "next", "gangs", "replay"
+        "about", "gpuModels", "prices", "priceSources", "pricesUnused", "units", "demand", "total", "worst", "nodes", "uncounted", "leftOut", "mistakes", "passedOver", "waiting", "next", "gangs", "devices", "replay"
     }  # fmt: skip
     assert found["units"] == {
         "cpu": "cores", "memory": "GiB", "gpuCompute": "GPUs", "gpuMemory": "GiB"

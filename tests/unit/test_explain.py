@@ -23,7 +23,7 @@ Json = dict[str, Any]
 POD_KEYS = {
     "schemaVersion",
     "kind", "namespace", "name", "uid", "scheduler", "priority", "node", "state", "message", "remarks",
-    "queue", "problem", "ofPod", "preemption", "nodes", "reasons", "details", "nearest", "advice", "now", "best", "weights", "objective", "group",
+    "queue", "problem", "ofPod", "claims", "preemption", "nodes", "reasons", "details", "nearest", "advice", "now", "best", "weights", "objective", "group",
 }  # fmt: skip
 NODE_KEYS = {
     "schemaVersion",
@@ -34,6 +34,9 @@ NODE_KEYS = {
     "taints",
     "resources",
     "cards",
+    "pools",
+    "devices",
+    "counters",
     "pods",
     "waiting",
 }
@@ -118,6 +121,7 @@ def test_a_pod_that_fits_is_told_where_it_would_go_and_how_nodes_score() -> None
     assert found["now"] == {
         "node": "g",
         "devices": [{"id": "g-GPU-0", "index": 0, "memoryMiB": 4000, "cores": 0}],
+        "claims": [],
     }
     (best,) = found["best"]
     assert (best["node"], best["place"]) == ("g", 1)
@@ -294,7 +298,7 @@ def test_a_pod_that_is_refused_for_what_it_says_is_not_told_to_look_for_other_no
 
 
 def test_nobody_waits_behind_a_pod_that_somebody_must_mend() -> None:
-    held = pod("held", priority=9, spec={"resourceClaims": [{"name": "r"}]})
+    held = pod("held", priority=9, cpu="much")
     wrong = pod("wrong", priority=8, gpu=1, gpumem="lots")
     objects = [node("a"), held, wrong, pod("first", priority=7), pod("p")]
 

@@ -1,15 +1,20 @@
 """kopf comes and the heap is frozen after the lists, but for kopf no list is waited for too long."""
 
 import asyncio
+import gc
 import sys
+import threading
 from types import SimpleNamespace
 from typing import Any, cast
 
+import aiohttp
+import kopf
 import pytest
 
 from scheduler.kube import hosting, kopf_host, running
 from scheduler.kube.app import Operator
 from scheduler.kube.client import Access
+from scheduler.kube.loop_thread import LoopThread
 from scheduler.kube.running import RunningParts
 from scheduler.kube.watch.rare import Rare
 
@@ -110,6 +115,38 @@ async def test_kopf_is_given_what_changed_before_it_came(monkeypatch: pytest.Mon
     access = Access(url="http://nowhere")
     await kopf_host.keep_kopf(access, Rare((), lambda _: None), read_again, stop_flag)
     assert done == ["read again", "kopf"]
+
+
+@pytest.mark.parametrize(
+    ("error", "n"),
+    [(aiohttp.ClientConnectionError("Connection closed"), 0), (ValueError("of kopf"), 1)],
+)
+async def test_what_kopf_leaves_behind_when_it_ends_fails_without_a_line(
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    error: Exception,
+    n: int,
+) -> None:
+    stop_flag, begun = asyncio.Event(), threading.Event()
+
+    async def leave_behind() -> None:
+        raise error
+
+    async def run_kopf(*, stop_flag: asyncio.Event, **_: object) -> None:
+        begun.set()
+        await stop_flag.wait()
+        left = asyncio.ensure_future(leave_behind())
+        await asyncio.wait({left})
+
+    monkeypatch.setattr(kopf, "operator", run_kopf)
+    thread, registry = LoopThread("kopf"), kopf.OperatorRegistry()
+    running_kopf = asyncio.ensure_future(kopf_host._run_kopf(thread, registry, stop_flag))
+    await asyncio.to_thread(begun.wait)
+    stop_flag.set()
+    assert await running_kopf is None
+    await thread.stop()
+    gc.collect()
+    assert len([line for line in caplog.records if "never retrieved" in line.message]) == n
 
 
 async def test_the_operator_waits_for_its_lists_before_kopf() -> None:

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from scheduler.api import kinds, names
-from scheduler.api.kinds import Kind
+from scheduler.api.kind import Kind
 from scheduler.kube.jobs.job_looks import JobLooks
 from scheduler.kube.jobs.ties import JobTies
 

@@ -60,7 +60,7 @@ class Parts:
         self.inbox = Inbox(self.engine)
         self.loop = Loop(
             self.inbox,
-            Hands(binder or nobody, evictor or nobody, nobody),
+            Hands(binder or nobody, evictor or nobody, nobody, nobody),
             is_leading=leads,
             reporter=reporter or nobody,
             tally=Tally(Metrics(Config()), self.engine, nobody, asyncio.get_running_loop().time),

@@ -9,12 +9,14 @@ import pytest
 from prometheus_client.openmetrics import parser as openmetrics
 
 from scheduler.api import names, steering, wire
+from scheduler.api.claims import objects
 from scheduler.api.door import events
 from scheduler.api.kinds import BY_KIND
 from scheduler.api.metrics_settings import HamiMetrics
 from scheduler.kube.report.metrics import catalogue
 from tests import make
 from tests.model import mig
+from tests.operator import devices
 from tests.oracles.kueue import cases
 from tests.unit.metrics_replica import Replica, Samples, node, of, pod, samples
 
@@ -64,6 +66,11 @@ async def test_only_what_is_catalogued_is_told_and_all_of_it() -> None:
     notes = mig.tell_instance("GPU-m", "1g.5gb", (6, 1), known)
     instance = make.pod(name="i", node="cut", gpu=1, gpumem=4000, annotations=notes)
     replica.see(node(), whole, cut, instance, pod("p"), pod("huge", 99_999))
+    made = devices.device_slice("whole", [devices.device("gpu-0")])
+    offered = msgspec.convert(made, objects.ResourceSlice)
+    of_class = msgspec.convert(devices.device_class(), objects.DeviceClass)
+    replica.engine.handle(events.Seen(offered), replica.now)
+    replica.engine.handle(events.Seen(of_class), replica.now)
     replica.decide()
     replica.bound("default/p")
     see_queues(replica)

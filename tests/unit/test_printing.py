@@ -74,7 +74,7 @@ def test_a_pipe_is_no_terminal_whatever_rich_takes_it_for() -> None:
 
 def test_a_simulation_in_a_pipe_is_that_of_a_terminal_without_colours() -> None:
     pod: dict[str, object] = {
-        "namespace": "default", "name": "p", "owner": None, "node": None, "displacedFrom": None, "devices": [],
+        "namespace": "default", "name": "p", "owner": None, "node": None, "displacedFrom": None, "devices": [], "claims": [],
         "message": "long " * 40, "unschedulable": None, "nominated": None, "victims": [], "group": None,
     }  # fmt: skip
     summary = {"scheduled": 0, "pods": 1, "pending": 1, "nodes": 0}

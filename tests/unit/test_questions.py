@@ -40,6 +40,7 @@ from scheduler.engine.questions.auditing import (
     UncountedOffer,
     WrongLabels,
 )  # fmt: skip
+from scheduler.engine.questions.claims import CountedClaims, KnownResourceClaim
 from scheduler.engine.questions.contract import Fact, Foresight, Lookup, Question
 from scheduler.engine.questions.kai_queues import AllInKaiQueues, UsageOfKaiQueues, WhoGivesWay
 from scheduler.engine.questions.measures import (
@@ -121,7 +122,7 @@ ROOT = Path(scheduler.__file__).parent
 SHELLS = ("audit", "cli", "demo", "explain", "kube", "queues", "replay", "simulate")
 # What shells may name of the state: records that never change, and their parts.
 RECORDS = {"Claim", "ClaimKey", "DemandShape", "Life", "NodeFacts", "PodRecord", "TaintKey", "Volume",
-           "read_shape"}  # fmt: skip
+           "read_claim", "read_shape"}  # fmt: skip
 
 
 def all_questions() -> set[type[Question[Any]]]:
@@ -207,7 +208,7 @@ def test_shells_name_records_of_the_state_and_nothing_else() -> None:
         for path in (ROOT / shell).rglob("*.py")
         for name in list_state_imports(ast.parse(path.read_text(encoding="utf-8")))
     }
-    # ``reading`` reads one volume, ``facts`` one node.
+    # ``reading`` reads one volume, ``facts`` one node, ``read_claim`` one ResourceClaim.
     assert named == RECORDS | {"reading", "facts"}
 
 
@@ -257,7 +258,7 @@ def list_questions(engine: Engine, rng: random.Random) -> list[Question[Any]]:
         Departures(), Totals(), Devices(), Holds(), Instances(), Stranded(), Fragments(demand), ChangedNodes(("cpu", "memory")), UseByNode(),
         OccupiedNodes(), KnownNode(node), KnownNodes(), NodeCounts(), CardDrivers(), SharedGpus("nvidia.com/gpu"), OfferedParts(node), SpaceQuotaStates(), SpaceQuotaExcess(pod), KnownPod(uid), KnownPods(), PodVersion(uid),
         MissingKeys("Pod", uids[::2], names.SCHEDULER), NominatedNode(uid), GovernedPods(), MistakesOfWaiting(), MistakesOfGroups(), PodsByGroup(),
-        SuitedNodes(pod), KnownClaim(("default", "none")), KnownVolume("none"), MovedDrivers(node),
+        SuitedNodes(pod), KnownClaim(("default", "none")), KnownResourceClaim(("default", "none")), CountedClaims(), KnownVolume("none"), MovedDrivers(node),
         KnownQueues(), KnownWorkloads(), PodsOfWorkload("default/none"), KnownQueue("none"), WhyNoQuota("default/none"), WaitersOf("none", 9), QueuePath("a/b"), ChecksToPass("q", frozenset()), IsObjectInUse("ClusterQueue", "q"), StatusesOfQueues(), StatusesOfKaiQueues(), AllInKaiQueues(), UsageOfKaiQueues(), WhoGivesWay("default/none", 9, by_common=True),
         IsParked(uid), WaitOf(uid), TriedInVain(uids), Queue(), QueueCounts(), WaitsByNamespace(),
         WhatWaits(), AllGroups(), ObjectsOf(GroupKey("PodGroup.scheduling.k8s.io", "default", "gang")),
@@ -310,6 +311,7 @@ def test_the_operator_puts_no_question_that_changes_decisions() -> None:
         "ExplainPod",
         "NextDecision",
         "OutlookOf",
+        "UnusedClaimDevices",
         "PlanOfMoves",
     }
     for path in (ROOT / "kube").rglob("*.py"):

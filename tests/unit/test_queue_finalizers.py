@@ -11,7 +11,8 @@ import pytest
 from scheduler.api import kinds, kueue, names, wire
 from scheduler.api.door import events
 from scheduler.api.groups import objects
-from scheduler.api.kinds import BY_KIND, Kind
+from scheduler.api.kind import Kind
+from scheduler.api.kinds import BY_KIND
 from scheduler.api.queues.settings import QueueSettings
 from scheduler.config import Config
 from scheduler.engine.engine import Engine

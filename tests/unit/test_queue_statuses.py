@@ -10,6 +10,7 @@ import pytest
 
 from scheduler.api import kinds, kueue, wire
 from scheduler.api.door import events
+from scheduler.api.kind import Kind
 from scheduler.api.queues.settings import STRATEGIES, QueueSettings
 from scheduler.config import Config
 from scheduler.engine.allowance import Unlimited
@@ -47,7 +48,7 @@ class Told:
 
 
 def write(
-    kind: kinds.Kind,
+    kind: Kind,
     figures: QueueFigures,
     *,
     seen: Any = None,

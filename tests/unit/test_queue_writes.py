@@ -10,6 +10,7 @@ import pytest
 from scheduler.api import kinds, kueue
 from scheduler.api.door.events import AdmitDone, AdmitFailed, PreemptFailed
 from scheduler.api.door.workload_decisions import Admit, EvictWorkload, Preempt, Queued, SetGiven
+from scheduler.api.kind import Kind
 from scheduler.errors import ApiError
 from scheduler.kube.queues import conditions, reports, writer
 from scheduler.kube.queues.reports import WorkloadReports
@@ -106,7 +107,7 @@ class Stage:
         api: Any = self.api
         told: Any = self.told
 
-        def find_kind() -> kinds.Kind:
+        def find_kind() -> Kind:
             return kinds.WORKLOADS
 
         self.reports = WorkloadReports(

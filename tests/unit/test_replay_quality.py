@@ -101,16 +101,15 @@ def test_a_cold_start_is_no_worse_than_best_fit_where_cpu_is_scarce(
     assert np.mean(gains) > least
 
 
+@slices.needs_whole
 @pytest.mark.parametrize(
     ("cpu_asked", "memory_asked", "least"),
-    slices.pick_part(
-        [
-            ((0.8, 1.2, 2.0), (0.0,), 0.06),
-            # Most pods ask next to no CPU and a few ask much: the CPU left could serve a hundred times the GPUs.
-            ((0.02, 0.02, 0.02, 5.0), (0.0,), -0.6),
-            ((0.5,), (0.6, 1.3, 2.0), -0.41),
-        ]
-    ),
+    [
+        ((0.8, 1.2, 2.0), (0.0,), 0.06),
+        # Most pods ask next to no CPU and a few ask much: the CPU left could serve a hundred times the GPUs.
+        ((0.02, 0.02, 0.02, 5.0), (0.0,), -0.6),
+        ((0.5,), (0.6, 1.3, 2.0), -0.41),
+    ],
 )
 def test_what_runs_out_other_than_gpus_is_packed_too(
     cpu_asked: tuple[float, ...], memory_asked: tuple[float, ...], least: float
@@ -122,6 +121,7 @@ def test_what_runs_out_other_than_gpus_is_packed_too(
     assert np.mean(gains) > least
 
 
+@slices.needs_whole
 def test_on_nodes_that_are_all_alike_room_for_big_pods_comes_back() -> None:
     """Nodes of 8 GPUs, half of the demand in pods of several: almost empty nodes are to become empty.
 

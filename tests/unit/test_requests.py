@@ -273,6 +273,7 @@ BASE = pod(container(cpu=1), volumes=[{"name": "token-a", "projected": {}}])
         {"spec": {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]}},
         {"status": INFEASIBLE},
         {"status": SIZED},
+        {"spec": {"resourceClaims": [{"name": "c"}]}},
     ],
 )
 def test_pods_that_differ_in_what_is_their_own_are_of_one_template(parts: Json) -> None:
@@ -292,7 +293,6 @@ def test_pods_that_differ_in_what_is_their_own_are_of_one_template(parts: Json) 
         {"spec": {"initContainers": [container("i", sidecar=True)]}},
         {"spec": {"affinity": {"nodeAffinity": {}}}},
         {"spec": {"topologySpreadConstraints": [{"whenUnsatisfiable": "DoNotSchedule"}]}},
-        {"spec": {"resourceClaims": [{"name": "c"}]}},
     ],
 )
 def test_pods_that_differ_in_what_decides_placement_are_of_two_templates(parts: Json) -> None:

@@ -10,7 +10,7 @@ from scheduler.config import Config
 from scheduler.cycle.schedule import Cycle
 from scheduler.kernels import place
 from scheduler.plugins import table
-from scheduler.plugins.rules import named_nodes, node_affinity, volume_claims
+from scheduler.plugins.rules import dynamic_resources, named_nodes, node_affinity, volume_claims
 from scheduler.schema import columns as c
 from scheduler.shapes import diagnosis
 from scheduler.shapes.boards import Key, Shape
@@ -49,6 +49,8 @@ def test_every_reason_has_a_bit_of_the_first_word_and_a_name_of_its_own() -> Non
         named_nodes.CONTRADICTION,
         volume_claims.RULE,
         node_affinity.ENFORCED,
+        dynamic_resources.REFUSED,
+        dynamic_resources.AVAILABLE,
     }
     names = [rule.name for rule in table.RULES if rule not in more]
     assert len(set(names)) == len(names)

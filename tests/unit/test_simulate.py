@@ -82,6 +82,7 @@ def test_json_has_the_documented_shape_to_the_key() -> None:
                     "hami.io/bind-phase": "allocating",
                 },
                 "devices": [{"id": "g-GPU-0", "index": 0, "memoryMiB": 3000, "cores": 30}],
+                "claims": [],
                 "message": "Successfully assigned default/gpu to g",
                 "unschedulable": None,
                 "victims": [],
@@ -101,6 +102,7 @@ def test_json_has_the_documented_shape_to_the_key() -> None:
                 "node": None,
                 "annotations": {},
                 "devices": [],
+                "claims": [],
                 "message": "0/1 nodes are available: 1 Insufficient cpu. "
                 "preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling. "
                 "Insufficient cpu: requested 99, the most free is 8 on g.",

@@ -63,6 +63,7 @@ def row(name: str, message: str = "", namespace: str = "default", **more: Any) -
         "displacedFrom": None,
         "node": None,
         "devices": [],
+        "claims": [],
         "message": message,
         "unschedulable": message,
         "victims": [],

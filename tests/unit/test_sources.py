@@ -10,6 +10,7 @@ import yaml
 from scheduler.api import kinds, steering
 from scheduler.api.admission.settings import Served
 from scheduler.api.door import events
+from scheduler.api.kind import Kind
 from scheduler.api.limits import DEFAULT
 from scheduler.api.names import PeerKind
 from scheduler.api.queues.settings import WebhookSettings
@@ -54,6 +55,7 @@ def test_one_name_has_a_stream_of_its_pods_and_one_of_all_others() -> None:
     peers = ["services", "replicationcontrollers", "replicasets", "statefulsets"]
     storage = ["persistentvolumeclaims", "persistentvolumes", "storageclasses", "csinodes"]
     storage += ["csidrivers", "csistoragecapacities", "volumeattachments"]
+    devices = ["resourceslices", "deviceclasses", "devicetaintrules", "resourceclaims"]
     of_groups = ["jobs", "podgroups.scheduling.k8s.io"]
     of_groups.append("compositepodgroups.scheduling.k8s.io")
     of_groups += [
@@ -78,6 +80,7 @@ def test_one_name_has_a_stream_of_its_pods_and_one_of_all_others() -> None:
         "nodes",
         *peers,
         *storage,
+        *devices,
         "budgets",
         "resourcequotas",
         *of_groups,
@@ -137,7 +140,7 @@ def test_all_that_is_watched_may_be_listed_and_watched() -> None:
         (kinds.POLICIES, "/apis/scheduling.evenkeel.dev/v1alpha1/balancepolicies"),
     ],
 )
-def test_a_kind_is_found_where_the_api_server_has_it(kind: kinds.Kind, path: str) -> None:
+def test_a_kind_is_found_where_the_api_server_has_it(kind: Kind, path: str) -> None:
     assert kind.path == path
 
 

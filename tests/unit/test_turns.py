@@ -2,9 +2,11 @@
 
 from collections.abc import Callable
 
+import msgspec
 import pytest
 
 from scheduler.api import limits, wire
+from scheduler.api.claims import objects
 from scheduler.api.door import events
 from scheduler.config import Config
 from scheduler.engine.allowance import Unlimited
@@ -15,6 +17,8 @@ from scheduler.state.entities import AnyEntity
 from scheduler.state.pods import PodRecord
 from scheduler.waiting.pending import Pending
 from tests import make
+from tests.operator import devices
+from tests.operator.devices import device, device_slice
 
 
 def record(name: str, namespace: str = "default", **words: object) -> PodRecord:
@@ -107,6 +111,51 @@ def test_a_new_kind_of_pod_is_paid_once_however_many_there_are_of_it() -> None:
         assert pod is not None
         pending.offer(pod, 0.0)
     assert len(pending.pop(64, 0.0, dear, 1)) == 50
+
+
+def claimant(engine: Engine, name: str, namespace: str, expression: str) -> None:
+    """A pod with a claim of its own, whose request has this selector 32 times."""
+    selectors = [{"cel": {"expression": expression}}]
+    requests = [devices.request(f"r{i}", selectors=selectors) for i in range(32)]
+    body = devices.claim(f"{name}-c", *requests)
+    body["metadata"] |= {"namespace": namespace, "uid": f"c-{name}"}
+    engine.handle(events.Seen(msgspec.convert(body, objects.ResourceClaim)), 0.0)
+    pod = make.pod(name=name, namespace=namespace)
+    pod.spec.resource_claims = [wire.PodClaim("c", f"{name}-c")]
+    engine.handle(events.Seen(pod), 0.0)
+
+
+@pytest.mark.parametrize("is_long", [False, True], ids=["loops in loops", "long selectors"])
+def test_pods_of_others_do_not_wait_for_claims_whose_selectors_cost_much(is_long: bool) -> None:
+    engine = Engine(Config())
+    engine.handle(events.Seen(make.node(name="n0")), 0.0)
+    made = msgspec.convert(devices.device_class(), objects.DeviceClass)
+    engine.handle(events.Seen(made), 0.0)
+    body = device_slice("n0", [device(f"d{i}") for i in range(40)])
+    engine.handle(events.Seen(msgspec.convert(body, objects.ResourceSlice)), 0.0)
+    for i in range(30):
+        numbers = f"[{', '.join(str(i + j) for j in range(2000 if is_long else 60))}]"
+        loop = f"{numbers}.all(i, i >= 0)" if is_long else f"{numbers}.all(i, {numbers}.all(j, i + j >= 0))"  # fmt: skip
+        claimant(engine, f"dear-{i}", "tenant", loop)
+    engine.handle(events.Seen(make.pod(name="normal", namespace="other")), 0.0)
+    popped = []
+    while "normal" not in popped:
+        batch = engine._pop_batch(64, 0.0)
+        assert batch
+        popped += names(batch)
+    # The tenant has spent its allowance with the second one.
+    assert len(popped) <= 3
+
+
+@pytest.mark.parametrize(("n_kinds", "n_popped"), [(1, 50), (50, 8)])
+def test_claims_of_usual_selectors_cost_as_much_as_pods_of_their_own_kind(
+    n_kinds: int, n_popped: int
+) -> None:
+    engine = Engine(Config())
+    for i in range(50):
+        model = f"x{i % n_kinds}"
+        claimant(engine, f"p{i}", "default", f"device.attributes['a'].ms.exists(m, m == '{model}')")
+    assert len(engine._pop_batch(64, 0.0)) == n_popped
 
 
 def test_a_standby_that_never_pops_keeps_nothing_of_what_has_gone() -> None:

@@ -1,6 +1,7 @@
 """How many kernels are compiled is told while they are."""
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -69,43 +70,53 @@ def load_few(cache: Path, code: str) -> str:
     return done.stdout.strip()
 
 
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cache with both kernels of ``load_few``, which took long to compile."""
+    folder = tmp_path_factory.mktemp("filled")
+    load_few(folder, "compiling.compile_kernels(lambda _: None)")
+    return folder
+
+
+@pytest.fixture
+def cache(filled: Path, tmp_path: Path) -> Path:
+    """A copy of it."""
+    return shutil.copytree(filled, tmp_path / "cache")
+
+
 @needs_jit
-def test_kernels_that_are_all_in_the_cache_are_loaded_without_their_bitcode(tmp_path: Path) -> None:
-    load_few(tmp_path, "compiling.compile_kernels(lambda _: None)")
+def test_kernels_that_are_all_in_the_cache_are_loaded_without_their_bitcode(cache: Path) -> None:
     code = (
         "uncached = compiling.has_uncached(); loaded = [*compiling.load_kernels()] == [*few];"
         "print(uncached, loaded, misses(), sizes == {len(_cache.NO_BITCODE)})"
     )
-    assert load_few(tmp_path, code) == "False True [0, 0] True"
+    assert load_few(cache, code) == "False True [0, 0] True"
 
 
 @needs_jit
 @pytest.mark.parametrize("ending", ["nbi", "nbc"])
 @pytest.mark.parametrize("damage", ["cut short", "empty", "gone"])
 def test_a_kernel_whose_file_is_damaged_is_compiled_again_and_kept(
-    tmp_path: Path, ending: str, damage: str
+    cache: Path, ending: str, damage: str
 ) -> None:
-    load_few(tmp_path, "compiling.compile_kernels(lambda _: None)")
-    [file] = tmp_path.rglob(f"diagnose.count_card_codes-*.{ending}")
+    [file] = cache.rglob(f"diagnose.count_card_codes-*.{ending}")
     content = file.read_bytes()
     file.unlink()
     if damage != "gone":
         file.write_bytes(content[: len(content) // 2 if damage == "cut short" else 0])
     print_misses = "[*compiling.load_kernels()]; print(misses())"
-    assert load_few(tmp_path, print_misses) == "[0, 1]"
-    assert load_few(tmp_path, print_misses) == "[0, 0]"
+    assert load_few(cache, print_misses) == "[0, 1]"
+    assert load_few(cache, print_misses) == "[0, 0]"
 
 
 @needs_jit
 def test_a_cache_of_another_processor_is_another_cache(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    compile_all = "compiling.compile_kernels(lambda _: None)"
     print_uncached = "print(compiling.has_uncached())"
-    load_few(tmp_path, compile_all)
-    assert load_few(tmp_path, print_uncached) == "False"
+    assert load_few(cache, print_uncached) == "False"
     monkeypatch.setenv("NUMBA_CPU_NAME", "generic")
-    assert load_few(tmp_path, print_uncached) == "True"
+    assert load_few(cache, print_uncached) == "True"
 
 
 def test_a_kernel_has_its_turn_after_those_within_it() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from scheduler.api import kinds, names
-from scheduler.api.kinds import Kind
+from scheduler.api.kind import Kind
 from tests.unit.test_webhook_defaults import make, make_pod
 from tests.unit.webhook_reviews import QUEUE, default, find_objection
 

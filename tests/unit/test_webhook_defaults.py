@@ -9,7 +9,7 @@ import pytest
 from scheduler.api import kinds, names
 from scheduler.api.jobs import plain_pods, table
 from scheduler.api.jobs.table import JobKind
-from scheduler.api.kinds import Kind
+from scheduler.api.kind import Kind
 from tests.unit.webhook_reviews import (
     MANAGED,
     QUEUE,

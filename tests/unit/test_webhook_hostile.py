@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from scheduler.api import kinds, names
 from scheduler.api.jobs import table
-from scheduler.api.kinds import Kind
+from scheduler.api.kind import Kind
 from scheduler.kube.webhook import reviews
 from tests import slices
 from tests.unit.webhook_reviews import KNOWN, write_review

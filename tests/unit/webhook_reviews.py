@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from scheduler.api import names
-from scheduler.api.kinds import Kind
+from scheduler.api.kind import Kind
 from scheduler.kube.webhook import reviews
 from scheduler.kube.webhook.known import Known
 from tests.unit.jsonpatch import apply_patch

@@ -7,7 +7,7 @@ import pytest
 import structlog
 
 from scheduler.kernels import compiling
-from scheduler.kube import wall_clock
+from scheduler.kube import heap, wall_clock
 from tests.virtual.climate import Climate
 from tests.virtual.world import World
 
@@ -18,6 +18,12 @@ Make = Callable[..., World]
 def _compiled() -> None:
     """Compiling is no part of a world's time."""
     compiling.compile_kernels(lambda _: None)
+
+
+@pytest.fixture(autouse=True)
+def _no_memory_is_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An hour of a world has hundreds of trims, and each takes the longer the more other tests have left behind."""
+    monkeypatch.setattr(heap, "_malloc_trim", None)
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from scheduler.api.admission.backends import WAYS
 from scheduler.api.hami_config.chart import CHART
 from scheduler.api.hami_config.maps import DeviceSettings
 from scheduler.api.hami_config.sections import DeviceConfig, Nvidia
-from scheduler.api.kinds import Kind
+from scheduler.api.kind import Kind
 from scheduler.api.queues.settings import WebhookSettings
 
 # By the words of HAMi: the core policy that writes no environment variable.

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import msgspec
 
 from scheduler.api.cards import Grants
+from scheduler.api.claims.answers import Allotment, ClaimKey
 from scheduler.api.door.notes import Note
 from scheduler.api.door.workload_decisions import QuotaDecision
 from scheduler.api.groups.definitions import GroupKey
@@ -22,13 +23,15 @@ class Bind:
 
     Attributes:
         devices: the devices that it gets one by one, of each driver.
-        given: what its claims get before the bind, in their order; nothing for claims that are bound already.
+        given: what its volume claims get before the bind, in their order; nothing for claims that are bound already.
+        allotted: its ResourceClaims, with the devices of those that get them with this decision.
     """
 
     uid: str
     node: str
     devices: Grants = ()
     given: tuple[Given, ...] = ()
+    allotted: tuple[Allotment, ...] = ()
 
 
 class Detail(NamedTuple):
@@ -88,12 +91,14 @@ class Attempt:
         node: the node that has room if so many ``victims`` go; empty for none.
         diagnosis: why no node has room even if other pods go.
         why: why it was not even searched.
+        frees: whether a claim of the pod loses its devices, whatever else was found.
     """
 
     node: str = ""
     victims: int = 0
     diagnosis: Diagnosis | None = None
     why: str = ""
+    frees: bool = False
 
 
 class Why(StrEnum):
@@ -135,6 +140,21 @@ class Nominate:
 
     uid: str
     node: str
+
+
+@dataclass(frozen=True, slots=True)
+class Free:
+    """Take the devices from a claim, which nobody may use but a pod that they keep off all nodes.
+
+    Attributes:
+        version: the ``resourceVersion`` at which this was decided.
+        deletes: the claim goes itself: it was made for extended resources in a bind that came to nothing.
+    """
+
+    key: ClaimKey
+    uid: str
+    version: str
+    deletes: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,6 +237,7 @@ class Plan(msgspec.Struct, frozen=True, gc=False):
         binds: pods of it to bind.
         evicts: pods to send away for it.
         nominates: pods whose nomination changes with the decision.
+        frees: claims that lose their devices for it.
         hold: the pod of the entity that stays pending after it was tried; None when no pod does.
         group: the result for the group; None for a single pod.
     """
@@ -227,6 +248,7 @@ class Plan(msgspec.Struct, frozen=True, gc=False):
     nominates: tuple[Nominate, ...] = ()
     hold: Hold | None = None
     group: GroupResult | None = None
+    frees: tuple[Free, ...] = ()
 
 
 @dataclass(slots=True)
@@ -261,6 +283,11 @@ class Outcome:
     def evicts(self) -> list[Evict]:
         """Pods to send away, and the pods that need the room, gathered from all plans."""
         return [evict for plan in self.plans for evict in plan.evicts]
+
+    @property
+    def frees(self) -> list[Free]:
+        """Claims that lose their devices, gathered from all plans."""
+        return [free for plan in self.plans for free in plan.frees]
 
     @property
     def nominates(self) -> list[Nominate]:

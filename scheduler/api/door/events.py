@@ -11,6 +11,7 @@ import msgspec
 
 from scheduler.api import kai, kueue, steering, wire
 from scheduler.api.cards import Grants
+from scheduler.api.claims.objects import DeviceObject
 from scheduler.api.groups import objects
 from scheduler.api.groups.definitions import GroupKey
 from scheduler.api.storage import Given, StorageObject
@@ -18,7 +19,7 @@ from scheduler.api.storage import Given, StorageObject
 # The objects of all kinds that are watched; each names its kind.
 Object = (
     wire.Pod | wire.Node | steering.PeerObject | steering.PodDisruptionBudget | steering.Namespace
-    | steering.BalancePolicy | steering.ConfigMap | steering.ResourceQuota | StorageObject | objects.GroupObject | objects.TopologyObject | kueue.QueueObject
+    | steering.BalancePolicy | steering.ConfigMap | steering.ResourceQuota | StorageObject | DeviceObject | objects.GroupObject | objects.TopologyObject | kueue.QueueObject
     | kai.Queue
 )  # fmt: skip
 
@@ -73,12 +74,15 @@ class BindFailed(_Event, frozen=True):
         message: why.
         gone: the pod was deleted meanwhile.
         behind: the node before which the pod waited for its turn, if the turn did not come; else empty.
+        claims: the ResourceClaims that the bind may have written: namespace, name, and the version after the last
+            write, empty if that is not known.
     """
 
     uid: str
     message: str
     gone: bool = False
     behind: str = ""
+    claims: tuple[tuple[str, str, str], ...] = ()
 
 
 class PluginSilent(_Event, frozen=True):

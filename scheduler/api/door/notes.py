@@ -106,6 +106,26 @@ class SpaceQuotaLeft(NamedTuple):
     key: str
 
 
+class DevicesRead(NamedTuple):
+    """An object about devices was read; ``problem`` says which field is wrong, and is empty if none is any more.
+
+    Attributes:
+        kind: the name of its kind in the table of kinds.
+    """
+
+    kind: str
+    key: str
+    meta: wire.Meta
+    problem: str
+
+
+class DevicesLeft(NamedTuple):
+    """An object about devices that could not be read was deleted."""
+
+    kind: str
+    key: str
+
+
 class PluginFellSilent(NamedTuple):
     """The device plugin of a node does not answer; ``waits_for`` is the pod it was asked to serve, or empty."""
 
@@ -170,5 +190,7 @@ Note = (
     | DeviceMapLeft
     | SpaceQuotaRead
     | SpaceQuotaLeft
+    | DevicesRead
+    | DevicesLeft
     | PluginFellSilent
 )

@@ -149,6 +149,20 @@ class Progress(NamedTuple):
     succeeded: int
 
 
+class GroupClaim(NamedTuple):
+    """A ResourceClaim that all pods of a group have together which have an equal entry.
+
+    Attributes:
+        entry: the name of the entry.
+        name: the name of the claim; empty for one that is made from a template.
+        template: the ResourceClaimTemplate; empty for a claim that is named.
+    """
+
+    entry: str
+    name: str
+    template: str
+
+
 class Definition(msgspec.Struct, frozen=True):
     """What an object, or the pods themselves, say of one group.
 
@@ -176,6 +190,7 @@ class Definition(msgspec.Struct, frozen=True):
         queue_priority: its priority among all that is in its queue, whatever priority its pods have elsewhere; None: its
             pods say so.
         is_preemptible: whether it may lose its place to others by the rules of KAI's queues; None: its pods say so.
+        claims: ResourceClaims that are reserved for the group, and not for its pods.
         problem: what a person must mend before the group can be placed.
     """
 
@@ -200,6 +215,7 @@ class Definition(msgspec.Struct, frozen=True):
     queue: str = ""
     queue_priority: int | None = None
     is_preemptible: bool | None = None
+    claims: tuple[GroupClaim, ...] = ()
     problem: Mistake | None = None
 
 

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from scheduler.api import kinds, names
 from scheduler.api.jobs import gates, workloads
 from scheduler.api.jobs.parts import Json, get_in, read_count
-from scheduler.api.kinds import Kind
+from scheduler.api.kind import Kind
 
 KINDS = kinds.DEPLOYMENTS, kinds.STATEFUL_SETS, kinds.LEADER_WORKER_SETS
 # Labels and annotations.

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from scheduler.api import kinds
 from scheduler.api.jobs import batch, job_sets, ray, training
 from scheduler.api.jobs.parts import JobPart, JobState, Json, Place
-from scheduler.api.kinds import Kind
+from scheduler.api.kind import Kind
 
 
 def _find_no_class(job: Json) -> str:

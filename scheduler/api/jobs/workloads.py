@@ -15,7 +15,8 @@ from scheduler.api import names, values
 from scheduler.api.jobs import gates, pod_sets, templates
 from scheduler.api.jobs.parts import JobPart, Json, get_in, read_count, read_list, read_object
 from scheduler.api.jobs.templates import Addition, CannotStart
-from scheduler.api.kinds import PRIORITY_CLASSES, WORKLOAD_CLASSES, WORKLOADS, Kind
+from scheduler.api.kind import Kind
+from scheduler.api.kinds import PRIORITY_CLASSES, WORKLOAD_CLASSES, WORKLOADS
 from scheduler.errors import BadInput
 
 _NAME_MAX, _HASH_LENGTH, _LABEL_MAX = 63, 5, 63

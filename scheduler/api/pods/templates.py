@@ -12,6 +12,7 @@ from typing import Protocol
 import msgspec
 
 from scheduler.api import limits, names, selectors, space_quotas, wire
+from scheduler.api.claims.wanted import Wanted, read_wanted
 from scheduler.api.pods import (
     affinity,
     features,
@@ -62,7 +63,7 @@ class PodTemplate:
             for none. Evenkeel places no such pod.
         steering: the pod's own placement annotations, sorted.
         kinds: the kind of every container, init containers first (slots of HAMi's annotations).
-        unsupported: fields that Evenkeel cannot honour yet; a pod with any is not placed.
+        extended: what its containers request of extended resources, one by one.
         problem: what a person must mend before the pod can be placed.
         scopes: the scopes of ResourceQuotas that it is in.
         words: how much was compiled, see ``limits.count_words``.
@@ -91,7 +92,7 @@ class PodTemplate:
     share: kai_shares.Share | None
     steering: tuple[tuple[str, str], ...]
     kinds: tuple[gpus.ContainerKind, ...]
-    unsupported: tuple[str, ...]
+    extended: tuple[Wanted, ...]
     problem: Mistake | None
     scopes: frozenset[str]
     words: int
@@ -182,7 +183,7 @@ _NVIDIA = _Nvidia()
 def make_key(pod: wire.Pod, notes: frozenset[str] = frozenset()) -> bytes:
     """Make bytes that are equal exactly for pods of one template; ``notes`` are annotations by which devices are chosen.
 
-    Node, priority, gates, group and storage are removed while encoding: they belong to the pod, not to the template.
+    Node, priority, gates, group, storage and claims are removed while encoding: they belong to the pod, not to the template.
     """
     spec = pod.spec
     aside = (
@@ -193,7 +194,8 @@ def make_key(pod: wire.Pod, notes: frozenset[str] = frozenset()) -> bytes:
         spec.scheduling_group,
         spec.priority_class_name,
     )
-    volumes = spec.volumes
+    volumes, claims = spec.volumes, spec.resource_claims
+    spec.resource_claims = None
     if volumes:
         spec.volumes = [wire.Volume(image=one.image) for one in volumes if one.image] or None
     spec.node_name, spec.priority, spec.scheduling_gates = None, 0, None
@@ -208,7 +210,7 @@ def make_key(pod: wire.Pod, notes: frozenset[str] = frozenset()) -> bytes:
         spec.scheduling_group,
         spec.priority_class_name,
     ) = aside
-    spec.volumes = volumes
+    spec.volumes, spec.resource_claims = volumes, claims
     annotations = pod.metadata.annotations
     if annotations and (read := (_NOTES | notes) & annotations.keys()):
         encoded += _encoder.encode(sorted((k, annotations[k]) for k in read))
@@ -286,7 +288,7 @@ def make_template(
             ),
             *(gpus.ContainerKind.APP for _ in spec.containers),
         ),
-        unsupported=tuple(_list_unsupported(spec)),
+        extended=read_wanted(spec),
         problem=problems[0] if problems else None,
         scopes=scopes,
         words=words,
@@ -355,11 +357,3 @@ def _read_preferred(
 
 def _list_steering(annotations: dict[str, str]) -> tuple[tuple[str, str], ...]:
     return tuple(sorted((k, annotations[k]) for k in names.STEERING.intersection(annotations)))
-
-
-def _list_unsupported(spec: wire.PodSpec) -> list[str]:
-    """List hard rules that are not implemented yet: no place is better than a wrong one."""
-    found = []
-    if spec.resource_claims:
-        found.append("spec.resourceClaims")
-    return found

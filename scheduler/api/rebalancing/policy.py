@@ -9,7 +9,7 @@ from typing import Any
 
 from scheduler.api import names, selectors, values
 from scheduler.api.groups.readers.reading import parse_seconds
-from scheduler.api.kinds import Kind
+from scheduler.api.kind import Kind
 from scheduler.api.rebalancing.hours import ALL_HOURS, Hours, read_hours
 from scheduler.api.selectors import EVERYTHING, Selector
 from scheduler.api.steering import RebalancePolicy

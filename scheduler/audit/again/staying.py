@@ -15,8 +15,10 @@ from dataclasses import dataclass
 from msgspec import structs
 
 from scheduler.api import names, wire
+from scheduler.api.claims.extended import make_key
 from scheduler.engine.engine import Engine
 from scheduler.engine.questions.auditing import ReturnOf
+from scheduler.engine.questions.claims import KnownResourceClaim
 from scheduler.engine.questions.nodes import KnownNodes
 from scheduler.engine.questions.pods import KnownPod
 from scheduler.state.pods import PodRecord
@@ -30,15 +32,11 @@ NO_NODE = "on a node that does not exist"
 UNREADABLE = "with a mistake in the requests"
 UNCLAIMED = "with a mistake in the record of their cards"
 MISSTEERED = "with a mistake in their placement settings"
+OF_DEVICES = "with a ResourceClaim"
 NOT_BACK = "on a node that would refuse such a pod now (cordon, taints or labels)"
 # Pods that stay for these reasons count for the demand: they only cannot leave their node or their volumes.
 _COME_AGAIN = frozenset({LEAVING, CLAIMED, NO_NODE, NOT_BACK})
 _OWNERS = {"DaemonSet": OF_A_DAEMON_SET, "Node": OF_A_FILE}
-# What Evenkeel does not place yet, by the fields that ``api/pods/templates.py`` names.
-_UNSUPPORTED = {
-    "spec.resourceClaims": "with a ResourceClaim",
-    "spec.schedulingGroup": "of a scheduling group",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,9 +119,9 @@ def _find_reason(pod: PodRecord, engine: Engine, nodes: Container[str]) -> str:
         return LEAVING
     if pod.volumes is not None and pod.volumes.claims:
         return CLAIMED
-    if template.problem is None and template.unsupported:
-        field = template.unsupported[0]
-        return _UNSUPPORTED.get(field, f"with {field}, which Evenkeel does not place yet")
+    extended = KnownResourceClaim(make_key(pod.namespace, pod.uid))
+    if pod.claims or engine.ask(extended) is not None:
+        return OF_DEVICES
     back = engine.ask(ReturnOf(pod.uid))
     wrong = (
         (UNREADABLE, template.problem is not None),

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from html import escape
 from typing import Any
 
-from scheduler.audit import causes, sizes, words
+from scheduler.audit import causes, device_words, sizes, words
 from scheduler.audit.page import charts, fleet, parts
 from scheduler.audit.page.style import STYLE
 from scheduler.audit.words import FIGURES, TITLES, write_amount, write_range, write_whole_range
@@ -64,6 +64,12 @@ def render_page(audit: Json) -> str:
             parts.write_table(sizes.HEADINGS, sizes.list_levels(kind)),
             *_write_sentences((*sizes.describe_taints(kind), *sizes.describe_moves(kind))),
         ]
+    if audit["devices"]["models"]:
+        body += [
+            "<h2>Devices of claims</h2>",
+            parts.write_table(device_words.HEADINGS, device_words.list_models(audit["devices"])),
+        ]
+    body += _write_sentences(device_words.describe(audit["devices"]))
     if audit["next"]:
         body += [
             "<h2>Where one more pod of each frequent kind would go</h2>",

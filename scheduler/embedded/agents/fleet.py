@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
 from scheduler.embedded.agents.apiclient import CallError, Client
+from scheduler.embedded.agents.dra_driver import Driver
 from scheduler.embedded.agents.hami_plugin import Allocation, Knobs, Plugin
 from scheduler.embedded.agents.kubelet import Kubelet, Pace, Plugins
 from scheduler.embedded.agents.vendor_plugins import VendorPlugins
@@ -22,7 +23,7 @@ class Agents:
 
     def __init__(self, kubelet: Kubelet, plugins: Plugins) -> None:
         self.kubelet = kubelet
-        self.plugin, self.vendors = plugins
+        self.plugin, self.vendors, self.dra = plugins
 
     @property
     def allocations(self) -> list[Allocation]:
@@ -61,7 +62,7 @@ async def run(
     """Play the kubelet and HAMi's plugin on some nodes (None: on all)."""
     client = Client(url, token, ssl)
     plugin = Plugin(client, knobs or Knobs())
-    plugins = Plugins(plugin, VendorPlugins(client))
+    plugins = Plugins(plugin, VendorPlugins(client), Driver(client))
     kubelet = Kubelet(client, plugins, pace or Pace(), nodes)
     work = [
         asyncio.create_task(

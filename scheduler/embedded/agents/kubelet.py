@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from scheduler.embedded.agents import cards
 from scheduler.embedded.agents.apiclient import STRATEGIC, CallError, Client
+from scheduler.embedded.agents.dra_driver import Driver
 from scheduler.embedded.agents.hami_plugin import AllocateError, Plugin
 from scheduler.embedded.agents.vendor_plugins import VendorPlugins
 from scheduler.embedded.store.metadata import write_timestamp
@@ -29,10 +30,11 @@ class Pace:
 
 
 class Plugins(NamedTuple):
-    """The device plugins that kubelets call: NVIDIA's, and those of other vendors."""
+    """What kubelets call for devices: NVIDIA's plugin, those of other vendors, and the drivers of claims."""
 
     hami: Plugin
     vendors: VendorPlugins
+    dra: Driver
 
 
 class Kubelet:
@@ -43,7 +45,7 @@ class Kubelet:
     ) -> None:
         self.pace = pace
         self._client = client
-        self._plugin, self._vendors = plugins
+        self._plugin, self._vendors, self._dra = plugins
         self._names = names
         # Pods that were seen before their node: two watches have no common order.
         self._early: dict[str, list[Json]] = {}
@@ -157,7 +159,8 @@ class Kubelet:
             await self._write_status(pod, _make_succeeded(pod))
 
     async def _admit(self, pod: Json) -> None:
-        """Ask the device plugin container by container: init containers and sidecars first, then app containers."""
+        """Ask for the claims, then the device plugin container by container: init containers and sidecars come first."""
+        await self._dra.prepare(pod)
         node = pod["spec"]["nodeName"]
         if cards.read_hardware(self._nodes[node]) is None:
             await self._vendors.admit(pod)

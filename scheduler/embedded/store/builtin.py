@@ -1,5 +1,7 @@
 """The table of built-in kinds."""
 
+from typing import Any
+
 from scheduler.embedded.store import events
 from scheduler.embedded.store.kinds import Kind
 
@@ -134,6 +136,17 @@ def _make_storage(plural: str, kind: str, *, namespaced: bool) -> Kind:
     )
 
 
+def _make_device_kind(plural: str, kind: str, **more: Any) -> Kind:
+    return Kind(
+        group="resource.k8s.io",
+        version="v1",
+        plural=plural,
+        kind=kind,
+        returns_deleted=True,
+        **more,
+    )
+
+
 BUILT_IN: tuple[Kind, ...] = (
     PODS,
     NODES,
@@ -249,4 +262,15 @@ BUILT_IN: tuple[Kind, ...] = (
     _make_storage("csidrivers", "CSIDriver", namespaced=False),
     _make_storage("csistoragecapacities", "CSIStorageCapacity", namespaced=True),
     _make_storage("volumeattachments", "VolumeAttachment", namespaced=False),
+    _make_device_kind("resourceclaims", "ResourceClaim", has_status=True),
+    _make_device_kind("resourceclaimtemplates", "ResourceClaimTemplate"),
+    _make_device_kind(
+        "resourceslices",
+        "ResourceSlice",
+        namespaced=False,
+        has_generation=True,
+        fields=("spec.nodeName", "spec.driver"),
+    ),
+    _make_device_kind("deviceclasses", "DeviceClass", namespaced=False, has_generation=True),
+    _make_device_kind("devicetaintrules", "DeviceTaintRule", namespaced=False, has_status=True),
 )

@@ -15,8 +15,10 @@ from scheduler.measure.shares import Shares
 from scheduler.measure.typical import Typical
 from scheduler.plugins.rules import node_affinity
 from scheduler.schema import columns as c
+from scheduler.telling import unused
 from scheduler.telling.advice import best
 from scheduler.telling.advice.asking import Asking
+from scheduler.telling.unused import UnusedDevices
 
 
 def find_typical(inside: Inside, question: ask.TypicalPods) -> Typical:
@@ -79,7 +81,7 @@ def list_uncounted(inside: Inside, question: ask.UncountedOffer) -> Mapping[str,
         for pool in registers.list_pools(inside.cluster.nodes.find_row(question.node))
         if not pools.managed[pool] and pools.part[c.PART_GPUS, pool] == 0
     }
-    offered = facts.allocatable if facts is not None else ()
+    offered = facts.offered if facts is not None else ()
     return {
         one: amount
         for one, amount in offered
@@ -119,6 +121,13 @@ def find_best(inside: Inside, question: ask.BestNodesFor) -> ask.BestNodes:
     )
     requests = dict(pod.template.requests.amounts)
     return ask.BestNodes(requests, nodes, found.n_fitting, found.weights, found.objective)
+
+
+def find_unused(inside: Inside, _: ask.UnusedClaimDevices) -> UnusedDevices:
+    """Which devices usual pods with claims can get."""
+    inside.cluster.nodes.refresh_ranks()
+    inside.cycle.learn()
+    return unused.find_unused(Asking(inside.cluster, inside.cycle))
 
 
 def _rows(inside: Inside, nodes: Sequence[str]) -> c.Ints:

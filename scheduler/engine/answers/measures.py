@@ -81,7 +81,7 @@ def copy_parts(inside: Inside, _: ask.Instances) -> ask.PartColumns | None:
     rows = np.flatnonzero(pods.node >= 0)
     first, n = pods.held[:, rows]
     holds = pods.holds[all_cards.list_run_rows(first, n)]
-    of_parts = holds[:, c.HOLD_PART] != c.NO_PART
+    of_parts = holds[:, c.HOLD_PART] > c.NO_PART
     cards = holds[of_parts, c.HOLD_CARD]
     some = np.unique(cards).tolist()
     uuids = {d: cluster.cards.find_uuid(d) for d in some}

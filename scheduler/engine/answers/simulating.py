@@ -28,7 +28,7 @@ def list_mistakes(inside: Inside, _: ask.MistakesOfWaiting) -> tuple[ask.PodMist
     return tuple(
         ask.PodMistake(pod.uid, problem)
         for pod in inside.pending.list_active()
-        if (problem := find_problem(pod)) and not pod.template.unsupported
+        if (problem := find_problem(pod))
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from scheduler.engine.answers import (
     auditing,
     backends,
+    claims,
     defrag,
     explaining,
     kai_queues,
@@ -23,6 +24,7 @@ from scheduler.engine.answers import (
 )
 from scheduler.engine.answers.inside import Inside
 from scheduler.engine.questions import auditing as of_auditing
+from scheduler.engine.questions import claims as of_claims
 from scheduler.engine.questions import defrag as of_defrag
 from scheduler.engine.questions import explaining as of_explaining
 from scheduler.engine.questions import kai_queues as of_kai_queues
@@ -82,6 +84,8 @@ ANSWERS: Mapping[type[Question[Any]], Callable[[Inside, Any], Any]] = {
     of_nodes.SharedGpus: backends.list_backends,
     of_spaces.SpaceQuotaStates: space_quotas.list_states,
     of_spaces.SpaceQuotaExcess: space_quotas.find_excess,
+    of_claims.KnownResourceClaim: claims.find_claim,
+    of_claims.CountedClaims: claims.count_claims,
     of_volumes.KnownClaim: volumes.find_claim,
     of_volumes.KnownVolume: volumes.find_volume,
     of_volumes.MovedDrivers: volumes.find_moved,
@@ -107,6 +111,7 @@ ANSWERS: Mapping[type[Question[Any]], Callable[[Inside, Any], Any]] = {
     of_auditing.WrongLabels: auditing.compare_labels,
     of_auditing.ReturnOf: auditing.judge_return,
     of_auditing.BestNodesFor: auditing.find_best,
+    of_auditing.UnusedClaimDevices: auditing.find_unused,
     of_defrag.PlanOfMoves: defrag.plan_moves,
     of_measures.Departures: measures.recall_departures,
     of_measures.Totals: measures.recount,

@@ -15,6 +15,7 @@ from scheduler.measure.typical import Typical
 from scheduler.schema import columns as c
 from scheduler.state.demand import DemandShape
 from scheduler.telling.advice.losses import Loss
+from scheduler.telling.unused import UnusedDevices
 
 
 class TypicalPods(Question[Typical], frozen=True):
@@ -135,3 +136,7 @@ class BestNodesFor(Foresight[BestNodes], frozen=True):
 
     pod: wire.Pod
     most: int
+
+
+class UnusedClaimDevices(Foresight[UnusedDevices], frozen=True):
+    """Which devices of ResourceSlices usual pods with claims can get, and which claims nobody has reserved."""

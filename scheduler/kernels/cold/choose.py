@@ -8,10 +8,10 @@ scored. A look at every so many nodes comes first, so that there is something go
 
 from __future__ import annotations
 
-from scheduler.kernels import fit, parts, place
+from scheduler.kernels import fit, judging, parts, place
 from scheduler.kernels._jit import inlined, kernel, part, tiny
 from scheduler.kernels.cold import bounds, classes, known
-from scheduler.kernels.devices import pools
+from scheduler.kernels.devices import claim_memo, pools
 from scheduler.kernels.modes import aware, keel, places
 from scheduler.schema import cold as k
 from scheduler.schema import columns as c
@@ -43,9 +43,8 @@ def place_one(world: World, ask: c.Ask, cold: Cold, run: Run) -> bool:
     fragments of few.
     """
     tables = world.tables
-    classes.update_classes(
-        tables.nodes, tables.cards, world.demand, cold.classes, ask.family, cold.moved
-    )
+    classes.update_classes(tables, world.demand, cold.classes, ask.family, cold.moved)
+    claim_memo.open_memo(ask.claims, world.scratch.claims)
     for i in range(cold.moved.size):
         cold.known.fresh[cold.moved[i]] = False
     _prepare_pod(ask, world.demand, cold, world.scratch)
@@ -55,12 +54,12 @@ def place_one(world: World, ask: c.Ask, cold: Cold, run: Run) -> bool:
         _look_at_classes(world, ask, cold, tier)
         if cold.best[BEST_ROW] >= 0:
             break
+    claim_memo.close_memo(world.scratch.claims)
     if cold.best[BEST_ROW] < 0:
         return False
     only = run.priority.size - 1
     run.row[only] = cold.best[BEST_ROW]
-    place.put_pod(world, ask, run, only)
-    return True
+    return place.put_pod(world, ask, run, only)
 
 
 @part
@@ -94,6 +93,8 @@ def _look_at_classes(world: World, ask: c.Ask, cold: Cold, tier: int) -> None:
                 continue
             if (tier >= 0 and nodes.has_gpu[row] != (tier > 0)) or not fit.fits(nodes, ask, row):
                 continue
+            if judging.judge_claims(world.tables, ask, row, s, parts.scores_claims(ask)) != 0:
+                continue
             if not parts.is_aware(ask):
                 if step == 1 and parts.weigh_row(world, ask, row, lanes) == parts.IN_LANE:
                     lanes += 1
@@ -107,7 +108,8 @@ def _look_at_classes(world: World, ask: c.Ask, cold: Cold, tier: int) -> None:
                     nodes, ask, cold, row, _weigh_whole(nodes, ask, demand, cold, row, s)
                 )
                 continue
-            if bounded and not _may_win(world, ask, cold, row):
+            # No bound knows what devices for claims lose beside cards.
+            if bounded and not judging.has_claims(ask) and not _may_win(world, ask, cold, row):
                 continue
             _consider_class(nodes, ask, cold, row, parts.weigh_cards(world, ask, row))
         step = 1 if step > 1 else 0
@@ -167,12 +169,12 @@ def _weigh_whole(
     # A bound takes as long as a few typical pods.
     if found.worth.size > _FEW:
         most = (
-            _score_loss(ask, found, bounds.widen_bound(was - places.bound_held(found, s) + rest))
+            _score_loss(ask, found, bounds.widen_bound(was - places.bound_held(found, s) + rest), s)
             + second
         )
         if _loses(nodes, ask, cold, row, most):
             return -1
-    return _score_loss(ask, found, was - places.find_held(found, s) + rest) + second
+    return _score_loss(ask, found, was - places.find_held(found, s) + rest, s) + second
 
 
 @part
@@ -190,13 +192,10 @@ def _know_whole(nodes: c.Nodes, found: Places, known: Known, row: int, s: c.Scra
 
 
 @tiny
-def _score_loss(ask: c.Ask, found: Places, cost: float) -> int:
+def _score_loss(ask: c.Ask, found: Places, cost: float, s: c.Scratch) -> int:
     """Return the part of a loss, without the second objective."""
-    return int(
-        places.score_loss(cost, found.weights[STEP])
-        * ask.prefers.mode.weight
-        * ask.prefers.mode.unit
-    )
+    points = parts.add_claims(ask, places.score_loss(cost, found.weights[STEP]), s)
+    return int(points * ask.prefers.mode.weight * ask.prefers.mode.unit)
 
 
 @tiny

@@ -1,120 +1,77 @@
-"""Classes of nodes that are alike: a hash table in arrays, kept up with the rows that moved.
+"""Classes of nodes that are alike, kept up with the rows that moved.
 
 Nodes are alike when every column that a score, a fit or a choice of cards reads is equal, but for names:
-ranks, rows of cards and their UUIDs. A hash only finds those to compare with.
+ranks, rows of cards and their UUIDs. Of devices for claims they have the same state, see ``devices/device_states.py``.
 """
 
 from __future__ import annotations
 
 from scheduler.kernels._jit import kernel, part, tiny
+from scheduler.kernels.class_table import find_bucket, join_class, leave_class, mix_figure
 from scheduler.kernels.devices import pools
 from scheduler.schema import columns as c
-from scheduler.schema.cold import AFTER, BEFORE, N_CLASSES, N_SPARE, Classes
+from scheduler.schema.cold import Classes
 from scheduler.schema.handles import Ints1
 
-# Fibonacci hashing: 2^32 over the golden ratio.
-_FACTOR, _MASK = 2654435769, (1 << 31) - 1
 _PRICE_STEPS = 1 << 30
 
 
 @kernel
 def update_classes(
-    nodes: c.Nodes, cards: c.Cards, demand: c.Demand, classes: Classes, family: int, rows: Ints1
+    tables: c.Tables, demand: c.Demand, classes: Classes, family: int, rows: Ints1
 ) -> None:
     """Class the rows that moved anew; a row may be named twice. O(rows · (resources + cards)).
 
     Only cards of the ``family`` are compared, -1: those of the first pool of each node.
     """
+    nodes, cards, states = tables.nodes, tables.cards, tables.devices.states
     # All rows leave before any row joins: a row with which others are compared must be as it was when it joined.
     for i in range(rows.size):
         if classes.of[rows[i]] >= 0:
-            _leave_class(classes, rows[i])
+            leave_class(classes, rows[i])
     for i in range(rows.size):
         if nodes.valid[rows[i]] and classes.of[rows[i]] < 0:
-            _join_class(nodes, cards, demand, classes, family, rows[i])
-
-
-@part
-def _leave_class(classes: Classes, row: int) -> None:
-    own = classes.of[row]
-    before, after = classes.near[BEFORE, row], classes.near[AFTER, row]
-    classes.of[row] = classes.near[BEFORE, row] = classes.near[AFTER, row] = -1
-    if after >= 0:
-        classes.near[BEFORE, after] = before
-    if before >= 0:
-        classes.near[AFTER, before] = after
-        return
-    classes.head[own] = after
-    if after >= 0:
-        return
-    # It was the last one: the class goes.
-    b = classes.digest[own] & (classes.bucket.size - 1)
-    at = classes.bucket[b]
-    if at == own:
-        classes.bucket[b] = classes.chain[own]
-    else:
-        while classes.chain[at] != own:
-            at = classes.chain[at]
-        classes.chain[at] = classes.chain[own]
-    classes.spare[classes.counts[N_SPARE]] = own
-    classes.counts[N_SPARE] += 1
+            _join_class(nodes, cards, states, demand, classes, family, rows[i])
 
 
 @part
 def _join_class(
-    nodes: c.Nodes, cards: c.Cards, demand: c.Demand, classes: Classes, family: int, row: int
+    nodes: c.Nodes,
+    cards: c.Cards,
+    states: Ints1,
+    demand: c.Demand,
+    classes: Classes,
+    family: int,
+    row: int,
 ) -> None:
     digest = _digest_node(nodes, cards, demand, _find_pool(nodes, family, row), row)
-    b = digest & (classes.bucket.size - 1)
-    own = classes.bucket[b]
+    digest = mix_figure(digest, states[row])
+    own = find_bucket(classes, digest)
     while own >= 0:
-        if classes.digest[own] == digest and are_alike(
-            nodes, cards, demand, family, classes.head[own], row
+        other = classes.head[own]
+        if (
+            classes.digest[own] == digest
+            and states[other] == states[row]
+            and are_alike(nodes, cards, demand, family, other, row)
         ):
             break
         own = classes.chain[own]
-    if own < 0:
-        classes.counts[N_SPARE] -= 1
-        own = classes.spare[classes.counts[N_SPARE]]
-        classes.counts[N_CLASSES] = max(classes.counts[N_CLASSES], own + 1)
-        classes.digest[own] = digest
-        classes.head[own] = -1
-        classes.chain[own] = classes.bucket[b]
-        classes.bucket[b] = own
-    classes.of[row] = own
-    head = classes.head[own]
-    if head < 0:
-        classes.head[own] = row
-        classes.near[BEFORE, row] = classes.near[AFTER, row] = -1
-        return
-    # Behind the first, of which figures are known.
-    after = classes.near[AFTER, head]
-    classes.near[BEFORE, row], classes.near[AFTER, row] = head, after
-    classes.near[AFTER, head] = row
-    if after >= 0:
-        classes.near[BEFORE, after] = row
+    join_class(classes, row, digest, own)
 
 
 @part
 def _digest_node(nodes: c.Nodes, cards: c.Cards, demand: c.Demand, pool: int, row: int) -> int:
     """Return a hash, below 2^31, of what differs between nodes most often."""
-    mixed = _mix_figure(0, int(demand.price[row] * _PRICE_STEPS))
+    mixed = mix_figure(0, int(demand.price[row] * _PRICE_STEPS))
     for r in range(nodes.requested.shape[0]):
-        mixed = _mix_figure(mixed, nodes.requested[r, row])
-        mixed = _mix_figure(mixed, nodes.allocatable[r, row])
+        mixed = mix_figure(mixed, nodes.requested[r, row])
+        mixed = mix_figure(mixed, nodes.allocatable[r, row])
     start = nodes.pools.start[pool]
     for d in range(start, start + nodes.pools.count[pool]):
         for figure in range(3):
-            mixed = _mix_figure(mixed, cards.used[figure, d])
-        mixed = _mix_figure(mixed, cards.total[c.MIB, d] + cards.cut[d])
+            mixed = mix_figure(mixed, cards.used[figure, d])
+        mixed = mix_figure(mixed, cards.total[c.MIB, d] + cards.cut[d])
     return mixed
-
-
-@part
-def _mix_figure(mixed: int, figure: int) -> int:
-    # Both factors are below 2^32, the product stays within 63 bits; its high half knows all of both.
-    product = ((mixed ^ figure ^ (figure >> 31)) & _MASK) * _FACTOR
-    return int((product ^ (product >> 31)) & _MASK)
 
 
 @part

@@ -283,8 +283,7 @@ class Binder:
         if obstacle := self._find_obstacle(job):
             await self._end_failed(job, obstacle, is_gone=job.is_pod_gone)
             return
-        answer = await self._steps.take(job, lambda: self._may_write(job))
-        match answer:
+        match await self._steps.take(job, lambda: self._may_write(job)):
             case Waits():
                 self._let_wait(job)
                 return
@@ -302,6 +301,7 @@ class Binder:
             job.pod,
             find_obstacle=lambda: self._begin_to_send(job),
             note_doubt=lambda: self._note_doubt(job),
+            since=job.pod_version,
         )
         await self._end_with_fate(job, fate, message)
 

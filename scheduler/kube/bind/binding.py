@@ -70,6 +70,7 @@ class Binding:
         *,
         find_obstacle: Callable[[], str],
         note_doubt: Callable[[], Gate],
+        since: str = "",
     ) -> tuple[Fate, str]:
         """Write until the outcome is known; return what became of the bind, and the last message about it.
 
@@ -85,6 +86,7 @@ class Binding:
                 than the lease); says why nothing may be written any more, empty if nothing is in the way.
             note_doubt: called when the first write did not settle the bind; what it returns is entered for
                 every request from then on.
+            since: the version of the pod that a step has written; empty for none. The watch may not have it yet.
         """
         gate: Gate = contextlib.nullcontext()
         # ``version_in_doubt``: the version of tries whose fate is not known.
@@ -98,7 +100,7 @@ class Binding:
             try:
                 async with gate:
                     # The version first: what is sent in a term carries what was known in that term.
-                    version = version_read or self._get_version(bind.uid)
+                    version = version_read or _choose_newer(self._get_version(bind.uid), since)
                     if reason := find_obstacle() or ("" if version else "the pod is gone"):
                         message = message or reason
                         break
@@ -169,6 +171,13 @@ class Binding:
                 gate = note_doubt()
                 attempt += 1
                 await asyncio.sleep(client.get_backoff(attempt))
+
+
+def _choose_newer(seen: str, written: str) -> str:
+    """Choose the newer of two versions of a pod, which are numbers that rise; none if the pod is gone."""
+    if seen.isdecimal() and written.isdecimal():
+        return str(max(int(seen), int(written)))
+    return seen
 
 
 def _get_fate_after(error: ApiError, *, is_unknown: bool) -> Fate:

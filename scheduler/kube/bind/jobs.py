@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
+from scheduler.api.claims.answers import ClaimKey
 from scheduler.api.door.decisions import Bind
 from scheduler.api.door.events import BindFailed
 from scheduler.devices.answers import Drivers
@@ -149,6 +150,9 @@ class Job:
         place: its place among the jobs that wait for their turns, the lowest first.
         locked_at: the time that it wrote, or tried to write, into the locks of the node; empty before.
         drivers: the drivers of cards by name.
+        claim_versions: the versions of the ResourceClaims that it may have written, empty while an answer is open.
+        made_claims: by the keys of claims that it has made, or tried to make, for extended resources: namespace and name.
+        pod_version: the version of the pod after the status was written; empty if it was not.
     """
 
     bind: Bind
@@ -168,6 +172,9 @@ class Job:
     place: Place = FIRST
     locked_at: str = ""
     drivers: Drivers = field(default_factory=lambda: CARD_DRIVERS)
+    claim_versions: dict[ClaimKey, str] = field(default_factory=dict)
+    made_claims: dict[ClaimKey, ClaimKey] = field(default_factory=dict)
+    pod_version: str = ""
 
     @property
     def uid(self) -> str:
@@ -186,7 +193,9 @@ class Job:
 
     def describe_failure(self, why: str, *, is_gone: bool) -> BindFailed:
         """Say that the job came to nothing; ``is_gone``: the pod was deleted meanwhile."""
-        return BindFailed(self.uid, why, is_gone, self.node if self.has_lost_turn else "")
+        claims = tuple((*key, version) for key, version in self.claim_versions.items())
+        behind = self.node if self.has_lost_turn else ""
+        return BindFailed(self.uid, why, is_gone, behind, claims)
 
     def list_locks(self) -> list[Lock]:
         """List the locks of the node that the pod needs."""

@@ -10,7 +10,7 @@ import structlog
 
 from scheduler.api import wire
 from scheduler.api.jobs.importance import ClassMissing
-from scheduler.api.kinds import Kind
+from scheduler.api.kind import Kind
 from scheduler.errors import ApiError, BadInput
 from scheduler.kube import answers, client
 from scheduler.kube.jobs.deeds import Refusal, Words

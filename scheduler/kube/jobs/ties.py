@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from scheduler.api.kinds import Kind
+from scheduler.api.kind import Kind
 from scheduler.kube.report.reporter import Reporter
 
 

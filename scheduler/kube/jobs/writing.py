@@ -12,7 +12,7 @@ from scheduler.api import kinds, names, times, wire
 from scheduler.api.jobs import workloads
 from scheduler.api.jobs.parts import Json, read_object
 from scheduler.api.jobs.templates import write_operation
-from scheduler.api.kinds import Kind
+from scheduler.api.kind import Kind
 from scheduler.api.limits import shorten
 from scheduler.errors import ApiError
 from scheduler.kube import answers, client

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import structlog
 
 from scheduler.api import kinds, names, wire
-from scheduler.api.kinds import Kind
+from scheduler.api.kind import Kind
 from scheduler.engine.engine import Engine
 from scheduler.engine.questions.queues import IsObjectInUse
 from scheduler.errors import ApiError

@@ -11,7 +11,7 @@ from scheduler.api.door import events, notes
 from scheduler.api.door.events import Event, Heard
 from scheduler.api.door.notes import Note
 from scheduler.api.door.workload_decisions import Admit, Preempt, Queued, QuotaDecision
-from scheduler.api.kinds import Kind
+from scheduler.api.kind import Kind
 from scheduler.api.queues import reading, remarks
 from scheduler.api.queues.words import ADMITTED, EVICTED, FINISHED
 from scheduler.engine.engine import Engine

@@ -19,7 +19,7 @@ from scheduler.api.door.workload_decisions import (
     SetDomains,
     StepDecision,
 )
-from scheduler.api.kinds import Kind
+from scheduler.api.kind import Kind
 from scheduler.api.queues.words import (
     ADMITTED,
     BY_CHECK,

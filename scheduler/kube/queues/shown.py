@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from scheduler.api import kinds, kueue, names, times, wire
+from scheduler.api import kueue, names, times, wire
+from scheduler.api.kind import Kind
 from scheduler.api.queues.words import EVICTED, FINISHED, REQUEUED
 from scheduler.kube.queues import conditions
 from scheduler.kube.queues.conditions import Conditions
@@ -140,6 +141,6 @@ def _is_older(one: wire.Meta, other: wire.Meta) -> bool:
     )
 
 
-def find_path(kind: kinds.Kind, meta: wire.Meta) -> str:
+def find_path(kind: Kind, meta: wire.Meta) -> str:
     """Find the path of an object of queues."""
     return kind.find_path(meta.name, meta.namespace)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from scheduler.api import kinds, kueue, times, wire
-from scheduler.api.kinds import Kind
+from scheduler.api.kind import Kind
 from scheduler.api.queues.amounts import write_amount
 from scheduler.api.queues.settings import QueueSettings
 from scheduler.engine.engine import Engine

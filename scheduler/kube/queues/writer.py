@@ -29,7 +29,7 @@ from scheduler.api.door.workload_decisions import (
     StepDecision,
     SyncChecks,
 )
-from scheduler.api.kinds import Kind
+from scheduler.api.kind import Kind
 from scheduler.api.queues.admissions import has_domains
 from scheduler.api.queues.words import (
     ADMITTED,

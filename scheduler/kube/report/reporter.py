@@ -19,7 +19,7 @@ from typing import Any
 import msgspec
 
 from scheduler.api import kinds, wire
-from scheduler.api.kinds import Kind
+from scheduler.api.kind import Kind
 from scheduler.api.limits import shorten
 from scheduler.engine.questions.waiting import GroupFacts
 from scheduler.kube import client, pod_status, wall_clock

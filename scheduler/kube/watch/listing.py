@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from scheduler.api import kinds, steering, wire
-from scheduler.api.kinds import Kind
+from scheduler.api.kind import Kind
 from scheduler.api.limits import DEFAULT, PodLimits
 from scheduler.api.pods import bounded
 from scheduler.errors import ApiError
@@ -228,6 +228,35 @@ async def read_config_maps(access: Access, keys: Iterable[str]) -> list[steering
                     raise
             else:
                 found.append(msgspec.convert({**body, "kind": kind.name}, steering.ConfigMap))
+    finally:
+        await api.close()
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """Objects of several kinds; ``unlisted`` are the kinds for which the right is missing, and the answer."""
+
+    items: list[Any]
+    unlisted: list[str]
+
+
+async def read_optional(access: Access, of: Iterable[Kind]) -> Listed:
+    """Read all objects of some kinds; none of a kind that the API server does not serve, or may not list.
+
+    Raises:
+        ApiError: as ``read_nodes_and_pods``.
+    """
+    found, api = Listed([], []), ApiClient(access, connections=1)
+    try:
+        for kind in of:
+            try:
+                found.items.extend(await read_items(api, kind.path, make_reader(kind)))
+            except ApiError as error:
+                if answers.is_forbidden(error):
+                    found.unlisted.append(f"{kind.name}: {error.status} {error.reason}")
+                elif not answers.is_not_found(error):
+                    raise
     finally:
         await api.close()
     return found

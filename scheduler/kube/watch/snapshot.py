@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from scheduler.api import kinds
-from scheduler.api.kinds import Kind
+from scheduler.api.kind import Kind
 from scheduler.errors import ApiError
 from scheduler.kube import answers
 from scheduler.kube.client import Access, ApiClient

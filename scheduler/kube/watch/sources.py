@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar
 from scheduler.api import kinds, steering
 from scheduler.api.door import events
 from scheduler.api.door.events import Event, Heard
-from scheduler.api.kinds import Kind
+from scheduler.api.kind import Kind
 from scheduler.api.limits import PodLimits
 from scheduler.kube.watch import listing
 from scheduler.kube.watch.listing import Read

@@ -15,7 +15,7 @@ import msgspec
 import structlog
 
 from scheduler.api import wire
-from scheduler.api.kinds import Kind
+from scheduler.api.kind import Kind
 from scheduler.errors import ApiError
 from scheduler.kube import answers, client, troubles
 from scheduler.kube.client import ApiClient

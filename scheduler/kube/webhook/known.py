@@ -10,7 +10,7 @@ import msgspec
 from scheduler.api import wire
 from scheduler.api.jobs.owners import JobKey, find_job_key
 from scheduler.api.jobs.parts import Json, Place, get_in, write_place
-from scheduler.api.kinds import Kind
+from scheduler.api.kind import Kind
 from scheduler.errors import BadInput
 
 T = TypeVar("T")

@@ -15,7 +15,7 @@ import msgspec
 from scheduler.api import kinds
 from scheduler.api.jobs import table
 from scheduler.api.jobs.parts import Json
-from scheduler.api.kinds import Kind
+from scheduler.api.kind import Kind
 from scheduler.errors import BadInput, make_visible
 from scheduler.kube.report.metrics.reviews import Outcome
 from scheduler.kube.webhook import checks, defaults, known

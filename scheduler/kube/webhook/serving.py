@@ -11,7 +11,7 @@ from scheduler.api.groups.readers import reading
 from scheduler.api.jobs import plain_pods, services, workloads
 from scheduler.api.jobs.parts import Json, Place, get_in, read_count, read_object, write_place
 from scheduler.api.jobs.templates import write_changes
-from scheduler.api.kinds import Kind
+from scheduler.api.kind import Kind
 from scheduler.errors import BadInput
 from scheduler.kube.webhook.known import Request, read_texts
 

@@ -45,7 +45,9 @@ class AlikeRows:
         self._tells_pods = any(shape.view is not ALONE for shape in shapes)
         self._rows = rows
         self.by_uuid = any(map(_names_cards, shapes))
-        alone = any(shape.view.storage is not None for shape in shapes)
+        # Volumes and devices of claims differ from node to node.
+        views = [shape.view for shape in shapes]
+        alone = any(one.storage is not None or one.claims is not None for one in views)
         # [n] by the place in ``rows``: the number of its class.
         self._class = np.arange(rows.size) if alone else self._classify(boards, shapes, domains)
         # The kinds of the pods of the search on each row.

@@ -11,6 +11,7 @@ from scheduler.placing.groups.domains import find_domains_there
 from scheduler.placing.groups.gathering import has_own_places, list_close, share_in_few
 from scheduler.placing.groups.needs import MEMBERS_MAX, Needs
 from scheduler.placing.groups.orders import LargestFirst
+from scheduler.placing.groups.reaching import list_reaches
 from scheduler.placing.groups.search import search_ways
 from scheduler.placing.groups.tries import Tries
 from scheduler.schema import columns as c
@@ -81,10 +82,20 @@ class Attempt(Tries):
         for leaf in team.list_leaves():
             for pod in leaf.pods:
                 self._cluster.nominations.drop(pod.uid)
-        if not self._place_root(team, among):
+        if not (self._place_in_reach(team, among) or self._place_root(team, among)):
             return False
         self._put_in_rank_order(team)
         return True
+
+    def _place_in_reach(self, team: Team, among: c.Flags) -> bool:
+        """Place the group among the nodes that can use devices of a claim that its pods share, set by set."""
+        closest = self._closest
+        reaches = list_reaches(self._cluster, team, self._list_kinds, among)
+        if any(self._try(self._place_root, team, rows) for rows in reaches):
+            return True
+        # Of a group that fits nowhere it is said what it lacks on all nodes.
+        self._closest = closest
+        return False
 
     def _place_root(self, team: Team, among: c.Flags) -> bool:
         """Place the group; return whether its minimum has a node."""
@@ -269,8 +280,9 @@ class Attempt(Tries):
         """Look for other places for a team that did not fit at the first try."""
         first = waiting[0].template
         is_plain = first.gpu is None and not first.has_terms and not first.spread
-        if is_plain and all(pod.template is first for pod in waiting):
-            # Of like pods as many fit on a node whichever comes first.
+        has_claims = any(pod.claims for pod in waiting)
+        if is_plain and not has_claims and all(pod.template is first for pod in waiting):
+            # Of like pods as many fit on a node whichever comes first. A claim that they share ties them to its nodes.
             return False
         least = team.n_missing - self._count_assumed(team)
         is_part = team is not self._whole and self._count_waiting(self._whole) <= MEMBERS_MAX

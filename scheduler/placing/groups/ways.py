@@ -118,6 +118,7 @@ class Ways:
             and not pools.carved[pool]
             and not shape.ask.rules.linked
             and not shape.ask.more
+            and not shape.ask.claims.leaves.size
         )
         if len(takers) != 1 or not is_plain:
             # Of several containers with cards, or several families, only the choice of the mode is tried.

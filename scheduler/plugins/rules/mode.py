@@ -139,7 +139,8 @@ def _choose_objective(asked: Asked) -> int:
     placement = asked.placement
     if placement.objective:
         return _OBJECTIVES[placement.objective]
-    by_itself = placement.mode == Mode.KEEL and not asked.template.gpu
+    has_devices = bool(asked.template.gpu or (asked.claims and asked.claims.pending))
+    by_itself = placement.mode == Mode.KEEL and not has_devices
     return c.SPREAD_NODES if by_itself else c.NO_OBJECTIVE
 
 
@@ -181,7 +182,7 @@ def _list_points(
     if policy:
         steps = (int(board.part[row]) // weight - links) // _MILLI_POINTS
         raw = float(gpus.score_node(nodes, pools.find_pool(nodes, ask, row)))
-        if term.scorer:
+        if term.scorer or parts.is_by_units(ask):
             # Up to rounding: the part has what the vendor adds in it.
             found = steps * parts.POLICY_MOST / term.unit - term.extra
             raw = round(found if policy == "binpack" else parts.POLICY_MOST - found, 3)

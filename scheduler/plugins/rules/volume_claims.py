@@ -20,9 +20,9 @@ from scheduler.plugins.contract import (
     Tally,
 )
 from scheduler.plugins.contract import concerns_no_template as concerns
+from scheduler.plugins.refusal import Refusal
 from scheduler.plugins.volumes import refusals as words
 from scheduler.plugins.volumes.everywhere import EVERYWHERE
-from scheduler.plugins.volumes.refusals import Refusal
 from scheduler.state.cluster import Cluster
 
 

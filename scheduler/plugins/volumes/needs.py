@@ -17,8 +17,9 @@ from typing import NamedTuple
 from scheduler.api.in_tree import Handle
 from scheduler.api.kube_plugins import DEFAULT, Curve, KubePlugins
 from scheduler.api.pods.volumes import Disk, PodVolumes
+from scheduler.plugins.refusal import Refusal
 from scheduler.plugins.volumes import refusals
-from scheduler.plugins.volumes.refusals import BINDING, LIMITS, RESTRICTIONS, ZONE, Refusal
+from scheduler.plugins.volumes.refusals import BINDING, LIMITS, RESTRICTIONS, ZONE
 from scheduler.state.pods import PodRecord
 from scheduler.state.volumes.objects import Claim, ClaimKey, Terms, Wish, Zone
 from scheduler.state.volumes.store import Storage

@@ -7,9 +7,9 @@ binder.go, volumezone/volume_zone.go; the part of Filter in nodevolumelimits/csi
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from typing import NamedTuple
 
 from scheduler.api.pods.volumes import ClaimName, PodVolumes
+from scheduler.plugins.refusal import Refusal
 from scheduler.state.pods import PodRecord
 from scheduler.state.volumes.objects import Claim
 from scheduler.state.volumes.store import Storage
@@ -28,13 +28,6 @@ NO_CLASS = 'storageclass.storage.k8s.io "{}" not found'
 NO_MODE = 'VolumeBindingMode not set for StorageClass "{}"'
 NO_VOLUME_NAME = "PersistentVolume had no name"
 LOOKED_UP = "looking up PVC {}: " + NOT_FOUND
-
-
-class Refusal(NamedTuple):
-    """Why a pod cannot go to any node, whatever nodes there are: the first rule that refuses it, and the rule's text."""
-
-    rule: str
-    text: str
 
 
 def find_refusal(

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from scheduler.api import kai, kueue, names, selectors, steering, wire
+from scheduler.api.claims.objects import KINDS as OF_DEVICES
+from scheduler.api.claims.objects import DeviceObject, ResourceClaimTemplate
 from scheduler.api.groups import table
 from scheduler.api.groups.definitions import GroupKey
 from scheduler.api.groups.objects import (
@@ -22,6 +24,7 @@ from scheduler.api.groups.objects import (
 from scheduler.api.kinds import (
     BUDGETS,
     BY_NAME,
+    CLAIM_TEMPLATES,
     CONFIG_MAPS,
     LIMIT_RANGES,
     NAMESPACES,
@@ -103,7 +106,8 @@ class Inventory:
         priorities: the PriorityClasses.
         peers: objects that select pods which belong together, such as Services.
         grouping: objects that say which pods are a group, and topologies.
-        storage: claims, volumes and other objects of storage.
+        storage: volume claims, volumes and other objects of storage.
+        claiming: ResourceClaims and their templates, and the objects that say which devices there are.
         policies: BalancePolicies, reduced to known fields.
         config_maps: ConfigMaps that may configure devices, each with its place in ``objects``.
         budgets: PodDisruptionBudgets, as far as their status says.
@@ -131,6 +135,7 @@ class Inventory:
     peers: list[steering.PeerObject] = field(default_factory=list)
     grouping: list[GroupObject | TopologyObject] = field(default_factory=list)
     storage: list[StorageObject] = field(default_factory=list)
+    claiming: list[DeviceObject | ResourceClaimTemplate] = field(default_factory=list)
     policies: list[steering.BalancePolicy] = field(default_factory=list)
     config_maps: list[tuple[int, steering.ConfigMap]] = field(default_factory=list)
     budgets: list[steering.PodDisruptionBudget] = field(default_factory=list)
@@ -234,7 +239,7 @@ def _take_object(inventory: Inventory, given: Given, seen: set[kinds.ObjectKey])
     body = given.body
     _check_form(body)
     kind = kinds.find_kind(body)
-    if kind in kinds.WORKLOADS or kind == NODES.name or kind in STORAGE_KINDS:
+    if kind in kinds.WORKLOADS or kind == NODES.name or kind in {*STORAGE_KINDS, *OF_DEVICES}:
         key = kinds.read_key(body)
         if key in seen:
             raise BadInput("metadata.name", "the object is given twice")
@@ -320,6 +325,10 @@ def _take_storage(inventory: Inventory, given: Given) -> None:
     inventory.storage.append(manifests.read_storage(given.body))
 
 
+def _take_claiming(inventory: Inventory, given: Given) -> None:
+    inventory.claiming.append(manifests.read_claiming(given.body))
+
+
 def _take_queueing(inventory: Inventory, given: Given) -> None:
     kind = kinds.find_kind(given.body)
     inventory.queueing.append(manifests.read_queueing(given.body, kind, given.position))
@@ -357,6 +366,7 @@ _TAKES: dict[str, Callable[[Inventory, Given], None]] = {
     BUDGETS.name: _take_budget,
     RESOURCE_QUOTAS.name: _take_space_quota,
     **dict.fromkeys(STORAGE_KINDS, _take_storage),
+    **dict.fromkeys((*OF_DEVICES, CLAIM_TEMPLATES.name), _take_claiming),
     **dict.fromkeys(
         (kind.name for kind in (*OF_QUEUES, *OF_KAI) if kind != LIMIT_RANGES), _take_queueing
     ),

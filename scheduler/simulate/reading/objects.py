@@ -8,6 +8,15 @@ from typing import Any, TypeVar
 import msgspec
 
 from scheduler.api import kai, kinds, kueue, selectors, steering, values, wire
+from scheduler.api.claims import devices
+from scheduler.api.claims.objects import KINDS as OF_DEVICES
+from scheduler.api.claims.objects import (
+    DeviceObject,
+    ResourceClaim,
+    ResourceClaimTemplate,
+    ResourceSlice,
+)
+from scheduler.api.claims.requests import ClaimShapes
 from scheduler.api.groups.objects import GroupObject, TopologyObject
 from scheduler.api.queues import reading as queues
 from scheduler.api.queues.workloads import Shapes, read_workload
@@ -21,6 +30,7 @@ from scheduler.api.storage import (
 from scheduler.errors import BadInput
 from scheduler.simulate.reading import shapes
 from scheduler.simulate.reading.priorities import Priorities
+from scheduler.state.claims.objects import read_claim
 from scheduler.state.volumes import reading
 
 T = TypeVar("T", bound=msgspec.Struct)
@@ -115,6 +125,28 @@ def read_storage(body: Mapping[str, Any]) -> StorageObject:
         # A manifest that no controller has seen has no phase.
         found.status.phase = "Bound" if found.spec.claim_ref else "Available"
     reading.read_object(found)
+    return found
+
+
+def read_claiming(body: Mapping[str, Any]) -> DeviceObject | ResourceClaimTemplate:
+    """Read a ResourceClaim or its template, or an object that says which devices there are.
+
+    Raises:
+        BadInput: as ``decode``; or an amount is no quantity.
+    """
+    kind = body["kind"]
+    if kind == kinds.CLAIM_TEMPLATES.name:
+        found: DeviceObject | ResourceClaimTemplate = decode(body, ResourceClaimTemplate)
+    else:
+        found = decode(body, OF_DEVICES[kind])
+    meta = found.metadata
+    if kinds.BY_NAME[kind].is_namespaced:
+        meta.namespace = meta.namespace or "default"
+    meta.uid = meta.uid or "/".join(filter(None, (meta.namespace, meta.name)))
+    if isinstance(found, ResourceSlice):
+        devices.read_slice(found)
+    if isinstance(found, ResourceClaim):
+        read_claim(found, ClaimShapes())
     return found
 
 

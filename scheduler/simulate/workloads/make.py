@@ -29,6 +29,7 @@ from scheduler.simulate.workloads import (
 )
 from scheduler.simulate.workloads import workload as workloads
 from scheduler.simulate.workloads.contract import Idle, Made, Room, Scene
+from scheduler.simulate.workloads.device_claims import add_resource_claims
 from scheduler.simulate.workloads.molds import Names
 from scheduler.simulate.workloads.owned import Owned
 from scheduler.simulate.workloads.rollout import Earlier, WorkloadChange
@@ -148,6 +149,7 @@ def make_pods(
                 making.removed.setdefault(workload.key, []).extend(done.surplus)
     _remove_pods(inventory, making)
     claims.add_claims(inventory, wanted)
+    add_resource_claims(inventory)
     for pod in inventory.pods:
         if pod.metadata.uid not in making.owners and (top := owned.find_top(pod)):
             making.owners[pod.metadata.uid] = top

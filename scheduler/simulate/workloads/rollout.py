@@ -36,7 +36,7 @@ _FIGURES = {
     "topology spread": ("spread",),
     "tolerations": ("tolerations",),
     "annotations": ("steering",),
-    "other fields": ("features", "unsupported", "problem"),
+    "other fields": ("features", "problem"),
 }
 # Only these are compared with a pod: admission adds tolerations and volumes, controllers add affinity and claims.
 _OF_A_POD = frozenset({"requests", "GPUs", "nodeSelector", "priority"})

@@ -46,9 +46,10 @@ class PodTable:
         self.columns.start[row] = start
 
     def read_held(self, row: int) -> c.Ints:
-        """Read [h, 4] what the pod holds on cards, as ``Pods.holds``."""
+        """Read [h, N_HOLD] what the pod holds on cards, as ``Pods.holds``."""
         first, n = self.columns.held[:, row].tolist()
-        return self.columns.holds[first : first + n]
+        holds = self.columns.holds[first : first + n]
+        return holds[holds[:, c.HOLD_PART] >= c.NO_PART]
 
 
 def _grow_rows(rows: int, least: int) -> int:

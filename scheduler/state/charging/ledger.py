@@ -13,6 +13,7 @@ from scheduler.schema import columns as c
 from scheduler.state.cards import CardTable
 from scheduler.state.charging.charges import ChargeTable
 from scheduler.state.charging.holders import PodTable
+from scheduler.state.claims.table import DeviceTable
 from scheduler.state.nodes import NodeTable
 
 
@@ -25,12 +26,16 @@ class Ledger:
         tables: the tables as kernels take them; the tables grow in place.
     """
 
-    def __init__(self, nodes: NodeTable, cards: CardTable) -> None:
+    def __init__(self, nodes: NodeTable, cards: CardTable, devices: DeviceTable) -> None:
         self._nodes = nodes
         self.pods = PodTable()
         self.charges = ChargeTable(nodes)
         self.tables = c.Tables(
-            nodes.columns, cards.columns, self.pods.columns, self.charges.columns
+            nodes.columns,
+            cards.columns,
+            self.pods.columns,
+            self.charges.columns,
+            devices.columns,
         )
 
     def enter(
@@ -75,6 +80,10 @@ class Ledger:
     def charge_many_again(self, rows: c.Ints, node_rows: c.Ints) -> None:
         """As ``charge_again``, of several pods [k]."""
         kernel.charge_pods_again(self.tables, rows, node_rows)
+
+    def charge_devices(self, holds: c.Ints, sign: int) -> None:
+        """Charge what a claim that no pod is charged for holds, [h, N_HOLD] as ``Pods.holds``; -1: take the charge back."""
+        kernel.charge_devices(self.tables, holds, sign)
 
     @contextmanager
     def add_amounts(self, pods: Sequence[tuple[PodTemplate, int]]) -> Iterator[None]:

@@ -14,11 +14,11 @@ from scheduler.errors import BrokenInvariant
 from scheduler.schema import columns as c
 from scheduler.state.cards import CardTable
 from scheduler.state.charging.ledger import Ledger
+from scheduler.state.claims.store import Claims
 from scheduler.state.nodes import NodeTable
 from scheduler.state.pauses import Pauses
 from scheduler.state.pods import Life, PodRecord, make_followed_key
 from scheduler.state.registers import Registers
-from scheduler.state.structures.changes import Changes
 from scheduler.state.told_cards import NOTHING
 
 
@@ -86,16 +86,18 @@ class Roster:
     """
 
     def __init__(
-        self, nodes: NodeTable, cards: CardTable, registers: Registers, moved: Changes
+        self, nodes: NodeTable, cards: CardTable, registers: Registers, claims: Claims
     ) -> None:
-        self._nodes, self._moved = nodes, moved
+        self._nodes, self._moved = nodes, claims.moved
         self.pods: dict[str, PodRecord] = {}
         self.pods_on: dict[str, dict[str, PodRecord]] = {}
         self.meanwhile: dict[str, PodRecord] = {}
         self.leaving: set[str] = set()
-        self.ledger = Ledger(nodes, cards)
+        self.ledger = Ledger(nodes, cards, claims.table)
         self.registers = registers
-        self.followers: list[Follower] = [nodes.ports]
+        self.followers: list[Follower] = [nodes.ports, claims]
+        self._claims = claims
+        claims.roster = self
         self.log: list[Step | Taken] | None = None
         self.away: dict[str, PodRecord] = {}
         self.pauses = Pauses()
@@ -138,8 +140,9 @@ class Roster:
         if self.log is not None:
             self.log.append(Step(Did.ENTERED, self.pods[pod.uid], pod))
         self.pods_on.setdefault(pod.node, {})[pod.uid] = pod
+        self.keep(pod)
         self._tell(pod, node_row, 1)
-        return self.keep(pod)
+        return pod
 
     def detach(self, pod: PodRecord) -> None:
         """Note that a pod no longer has a node, if it had one."""
@@ -152,7 +155,9 @@ class Roster:
     def forget(self, pod: PodRecord) -> None:
         """Make an assumed pod pending again, with the changes that came meanwhile."""
         seen = self.meanwhile.pop(pod.uid, None)
-        after = seen or replace(pod, node="", life=Life.PENDING, claim=(), row=-1, given=())
+        after = seen or replace(
+            pod, node="", life=Life.PENDING, claim=(), row=-1, given=(), allotted=()
+        )
         if self.log is None:
             self.detach(pod)
             self.keep(after)
@@ -171,6 +176,27 @@ class Roster:
         for pod in pods:
             self.ledger.move(pod.row, node_row, self._list_holds(pod, node_row))
             self._note_charged(pod, node_row)
+
+    def strike_pod(self, pod: PodRecord) -> None:
+        """Take back the charge of a pod with a node, for ``charge_pod``."""
+        self._note_struck(pod, self.ledger.strike(pod.row))
+
+    def charge_pod(self, pod: PodRecord) -> None:
+        """Charge a pod that was struck out to its node, with what it holds there now."""
+        self.charge([pod], self._nodes.find_row(pod.node))
+
+    def is_charged(self, pod: PodRecord) -> bool:
+        """Whether a pod is charged to a node now."""
+        return pod.row >= 0 and bool(self.ledger.pods.columns.node[pod.row] >= 0)
+
+    @property
+    def is_trying(self) -> bool:
+        """Whether a trial is open."""
+        return self.log is not None
+
+    def charge_devices(self, holds: c.Ints, sign: int) -> None:
+        """Charge what a claim holds of devices, or take that back, as ``Ledger.charge_devices``."""
+        self.ledger.charge_devices(holds, sign)
 
     @contextmanager
     def lift_charges(self, rows: c.Ints, *, is_quiet: bool = False) -> Iterator[None]:
@@ -248,6 +274,8 @@ class Roster:
         if isinstance(step, Step) and step.did == Did.FORGOTTEN:
             self._prune(step.before.node)
             self.ledger.leave(step.before.row)
+        if isinstance(step, Step) and step.did != Did.PUT_BACK:
+            self._claims.settle_pod(step.before)
 
     def _bring_back(self, taken: Taken) -> None:
         """Undo that pods were taken from their nodes."""
@@ -297,9 +325,15 @@ class Roster:
 
     def _list_holds(self, pod: PodRecord, node_row: int) -> c.Ints:
         # Most pods ask no card: this is the usual way.
-        if node_row < 0 or not pod.template.most:
+        has_claims = self._claims.has_claims(pod)
+        if node_row < 0 or not (pod.template.most or has_claims):
             return NOTHING
-        return self.registers.list_holds(pod, self.ledger.get_containers, node_row)
+        holds = NOTHING
+        if pod.template.most:
+            holds = self.registers.list_holds(pod, self.ledger.get_containers, node_row)
+        if has_claims:
+            return np.concatenate((holds, self._claims.list_holds(pod)))
+        return holds
 
     def _note_charged(self, pod: PodRecord, node_row: int) -> None:
         if node_row >= 0:

@@ -17,9 +17,10 @@ from scheduler.api import wire
 from scheduler.schema import columns as c
 from scheduler.state.nodes import TaintKey
 from scheduler.state.pods import PodRecord
-from scheduler.telling.advice import back, ending, less, nearest, wishes
+from scheduler.telling.advice import back, claims, ending, less, nearest, wishes
 from scheduler.telling.advice.asking import Asking
 from scheduler.telling.advice.back import Back
+from scheduler.telling.advice.claims import Release, Revise
 from scheduler.telling.advice.ending import Ending
 from scheduler.telling.advice.less import Ask, Less
 from scheduler.telling.advice.wishes import Wish
@@ -49,7 +50,7 @@ class Tolerate(NamedTuple):
 
 T = TypeVar("T")
 Own = Less | Drop | Tolerate
-Step = Leaving | Less | Drop | Tolerate | Back | Ending
+Step = Leaving | Less | Drop | Tolerate | Revise | Back | Release | Ending
 
 
 class Advice(NamedTuple):
@@ -81,6 +82,7 @@ def find_advice(asking: Asking, pod: PodRecord, known: ObjectFacts) -> list[Advi
         *_advise_less(asking, pod, known.pod),
         *_advise_drops(asking, known.pod),
         *_advise_tolerations(asking, known.pod),
+        *(Advice((one,), rows) for one, rows in claims.find_revisions(asking, pod)),
     ]
     return [
         *_advise_waiting(asking, pod),
@@ -89,6 +91,7 @@ def find_advice(asking: Asking, pod: PodRecord, known: ObjectFacts) -> list[Advi
             Advice((one,), np.array([one.row]))
             for one in back.find_nodes_back(asking, pod, known.nodes)
         ),
+        *_advise_releases(asking, pod, known),
         *_advise_endings(asking, pod, known),
     ]
 
@@ -270,6 +273,16 @@ def _advise_endings(asking: Asking, pod: PodRecord, known: ObjectFacts) -> list[
         each.setdefault(frozenset(other.uid for other in lessened.pods), lessened)
     told = sorted(each.values(), key=lambda one: one.cost)
     return [Advice((one,), _find_rows_without(asking, pod, one.pods)) for one in told]
+
+
+def _advise_releases(asking: Asking, pod: PodRecord, known: ObjectFacts) -> list[Advice]:
+    """Advise that claims lose their devices which no pod alone has, on the closest nodes."""
+    closest = nearest.order_nodes(asking, pod) if asking.cluster.claims.has_claims(pod) else None
+    if closest is None:
+        return []
+    rows = closest.judged.rows[closest.order[:_CLOSEST]].tolist()
+    found = claims.find_releases(asking, pod, rows, known.may_end)
+    return [Advice((one.release,), np.array([one.row])) for one in found[:_TOLD]]
 
 
 def _find_rows_without(asking: Asking, pod: PodRecord, others: Sequence[PodRecord]) -> c.Ints:

@@ -12,6 +12,7 @@ from scheduler.api import names
 from scheduler.api.reasons import CardRefusal
 from scheduler.plugins import cards_seen, container_requests, table
 from scheduler.plugins.cards_seen import CardsSeen
+from scheduler.plugins.claims import device_reasons
 from scheduler.plugins.contract import Judged
 from scheduler.schema import columns as c
 from scheduler.state.pods import PodRecord
@@ -175,6 +176,9 @@ def _measure_missing(judged: Judged) -> c.Floats:
     lacks = np.where(_find_short(judged), ask.amounts - free, 0)
     parts = lacks / np.maximum(1, ask.amounts)
     missing: c.Floats = parts.sum(axis=1)
+    if ask.claims.first.size > 1:
+        claims = judged.cluster.claims
+        missing += device_reasons.measure_missing(claims, nodes, ask.claims, judged.rows)
     lacking = np.flatnonzero(judged.bits[0] >> int(ask.prefers.bits[c.BIT_CARDS]) & 1)
     if lacking.size:
         missing[lacking] += _measure_missing_cards(judged._replace(rows=judged.rows[lacking]))

@@ -13,7 +13,7 @@ from scheduler.state.nodes import NodeFacts
 from scheduler.state.pods import PodRecord
 from scheduler.telling.advice import nearest, wishes
 from scheduler.telling.advice.nearest import Nearest
-from scheduler.telling.explained import devices
+from scheduler.telling.explained import devices, pools
 from scheduler.telling.explained.scene import Scene
 
 Json = dict[str, Any]
@@ -38,6 +38,7 @@ def explain_node(scene: Scene, name: str, schedulers: Mapping[str, str | None]) 
         ],
         "resources": _list_resources(scene, row, facts),
         "cards": _list_cards(scene, row),
+        **pools.describe_pools(cluster, row),
         "pods": [_describe_pod(pod, schedulers.get(pod.uid)) for pod in _list_pods(scene, name)],
         "waiting": _group_waiting(scene, row),
     }  # fmt: skip
@@ -51,7 +52,7 @@ def _list_pods(scene: Scene, name: str) -> list[PodRecord]:
 def _list_resources(scene: Scene, row: int, facts: NodeFacts | None) -> list[Json]:
     nodes, table = scene.asking.cluster.nodes.columns, scene.asking.cluster.nodes
     first = (names.CPU, names.MEMORY, names.PODS)
-    offered = [resource for resource, _ in (facts.allocatable if facts else ())]
+    offered = [resource for resource, _ in (facts.offered if facts else ())]
     registers = scene.asking.cluster.registers
     families = registers.devices.families
     pools = {families[int(nodes.pools.family[pool])]: pool for pool in registers.list_pools(row)}

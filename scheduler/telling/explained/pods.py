@@ -17,7 +17,7 @@ from scheduler.state.space_quotas import Excess, SpaceQuotas
 from scheduler.telling import sayings
 from scheduler.telling.advice import advise, best, blocking, nearest, weighed
 from scheduler.telling.advice.advise import ObjectFacts
-from scheduler.telling.explained import devices, sentences
+from scheduler.telling.explained import claims, devices, sentences
 from scheduler.telling.explained.scene import Scene
 from scheduler.tenancy.kai.rules import find_over, make_taker
 from scheduler.waiting.admissions import InQueue
@@ -91,6 +91,7 @@ def _judge_node(scene: Scene, pod: PodRecord, facts: ObjectFacts, node: str) -> 
             for one in (asking.find_refusals(judged) if judged is not None else ())
         ],
         "details": [one.text for one in hold.diagnosis.details] if hold and hold.diagnosis else [],
+        "claims": claims.list_claims(asking, pod, judged),
         "preemption": _describe_preemption(scene, pod, made),
         "nearest": None,
         "advice": [],
@@ -150,6 +151,9 @@ def _describe_decision(scene: Scene, pod: PodRecord) -> Json | None:
                         "cores": use.cores,
                     }
                     for use in uses
+                ],
+                "claims": [
+                    claims.describe_given(one) for each in bind.allotted for one in each.given
                 ],
             }
     return None
@@ -229,6 +233,7 @@ def _describe_nearest(scene: Scene, pod: PodRecord, node: str) -> Json | None:
             for asked in one.containers
         ],
         "together": _describe_together(one.together) if one.together else None,
+        **claims.describe_near(asking, pod, judged._replace(rows=judged.rows[[at]])),
     }
 
 

@@ -10,23 +10,26 @@ from scheduler.state.pods import PodRecord
 from scheduler.telling.advice.advise import Advice, Drop, Leaving, Step, Tolerate
 from scheduler.telling.advice.asking import Asking
 from scheduler.telling.advice.back import Back
+from scheduler.telling.advice.claims import Release, Revise
 from scheduler.telling.advice.ending import Ending
 from scheduler.telling.advice.less import Less
 
 Json = dict[str, Any]
 _NAMES = 20
+_PlainStep = Less | Drop | Tolerate | Back | Leaving | Ending
 
 
 def write_advice(asking: Asking, one: Advice) -> Json:
     """Write an advice as plain values, with its sentence."""
     names = asking.list_names(one.rows[:_NAMES])
-    said = " and ".join(_write_step(asking, step) for step in one.steps)
+    told = [_tell_step(asking, step) for step in one.steps]
+    said = " and ".join(text for text, _ in told)
     more = one.rows.size - 1
     where = f"it fits on {names[0]}" + (
         f" and {words.count_nouns(more, 'more node')}" if more else ""
     )
     return {
-        "steps": [_describe_step(asking, step) for step in one.steps],
+        "steps": [described for _, described in told],
         "nodes": int(one.rows.size),
         "names": names,
         "text": f"{said}: {where}",
@@ -38,7 +41,14 @@ def write_taint(one: Json) -> str:
     return f"{one['key']}{'=' + one['value'] if one['value'] else ''}:{one['effect']}"
 
 
-def _describe_step(asking: Asking, step: Step) -> Json:
+def _tell_step(asking: Asking, step: Step) -> tuple[str, Json]:
+    """Write and describe a step."""
+    if isinstance(step, Revise | Release):
+        return _tell_of_claims(step)
+    return _write_step(asking, step), _describe_step(asking, step)
+
+
+def _describe_step(asking: Asking, step: _PlainStep) -> Json:
     match step:
         case Less(ask, most, names, _):
             return {
@@ -76,7 +86,7 @@ def describe_pod(pod: PodRecord) -> Json:
     }
 
 
-def _write_step(asking: Asking, step: Step) -> str:
+def _write_step(asking: Asking, step: _PlainStep) -> str:
     match step:
         case Less(ask, most, names, is_unlike):
             asked, left = (words.write_amount(ask.resource, one) for one in (ask.asked, most))
@@ -97,6 +107,22 @@ def _write_step(asking: Asking, step: Step) -> str:
             return f"wait until {_write_pods(pods)} {verb}, which {verb} already"
         case Ending(_, pods):
             return f"end {_write_pods(pods)}"
+
+
+def _tell_of_claims(step: Revise | Release) -> tuple[str, Json]:
+    """Write and describe a step that is about claims."""
+    found: Json = {"do": "changeClaim", "claim": "/".join(step.claim.path_key)}
+    if isinstance(step, Revise):
+        return make_visible(step.said), found | {
+            "request": step.request or None,
+            "change": step.what,
+        }
+    name, pods = make_visible(found["claim"]), step.pods
+    if pods:
+        said = f"end {_write_pods(pods)}, all that have claim {name}"
+    else:
+        said = f"take its devices from claim {name}, which no pod on a node has"
+    return said, found | {"do": "freeClaim", "pods": [describe_pod(one) for one in pods]}
 
 
 def _write_pods(pods: tuple[PodRecord, ...]) -> str:

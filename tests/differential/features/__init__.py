@@ -10,6 +10,7 @@ from itertools import combinations
 from random import Random
 
 from tests.differential.features import (
+    claims,
     in_tree,
     local,
     nominated,
@@ -33,6 +34,7 @@ FEATURES: tuple[Feature, ...] = (
     *running.FEATURES,
     *volumes.FEATURES,
     *in_tree.FEATURES,
+    *claims.FEATURES,
     *profiles.FEATURES,
 )
 

@@ -17,8 +17,9 @@ from tests.differential.groups.worlds import build
 Json = dict[str, Any]
 # A world's seed tells the run's seed and the world's number.
 _WORLDS = 1_000_000
-# Of three domains that are as good, it misses one so many times once in some hundred worlds.
-_TIMES = 12
+# kube-scheduler goes over domains in an order of chance, and tells of the first. Of two, it told of the one that
+# Evenkeel tells of in 18 of 60 answers: it misses that one so many times once in a million worlds.
+_TIMES = 40
 _WHOLE = "placed whole"
 
 

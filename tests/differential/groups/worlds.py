@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
+from tests.differential.features.claims import requests as claiming
+from tests.differential.features.claims import supply
 from tests.differential.worlds import HOST, SCHEDULER, World
 
 Json = dict[str, Any]
@@ -17,6 +19,8 @@ OTHER_SCHEDULER = "other-scheduler"
 _PRIORITIES = ("low", "", "middle", "high")
 # How often a pod comes by itself.
 _ALONE = 0.2
+# How often pods that come have ResourceClaims.
+_CLAIMING = 0.25
 _REFERENCE = {"workloadName": "none", "templateName": "none"}
 _GROUP, _COMPOSITE = "scheduling.k8s.io/v1beta1", "scheduling.k8s.io/v1alpha3"
 
@@ -51,6 +55,7 @@ def build(seed: int) -> GroupWorld:
     else:
         _add_group(rng, world)
     _add_budgets(rng, world)
+    _add_claims(Random(f"{seed}/claims"), world)
     if len(world.groups) == 1 and rng.random() < 0.5:
         _raise_minimum(rng, world)
     return world
@@ -277,6 +282,24 @@ def _keep_apart(rng: Random, pod: Json) -> None:
             "labelSelector": selector,
         }
     ]
+
+
+def _add_claims(rng: Random, world: GroupWorld) -> None:
+    """Let nodes have devices, and pods that come have claims of their own."""
+    if rng.random() >= _CLAIMING:
+        return
+    supply.add_classes(rng, world)
+    supply.add_plain(rng, world)
+    for pod in world.incoming:
+        if rng.random() < 0.8:
+            name = f"of-{pod['metadata']['name']}"
+            exactly = {
+                "deviceClassName": rng.choice(["any", "class-a"]),
+                "count": rng.randint(1, 2),
+            }
+            devices = {"requests": [{"name": "r", "exactly": exactly}]}
+            world.others.append(claiming.make_claim(NAMESPACE, name, devices))
+            pod["spec"]["resourceClaims"] = [{"name": "c", "resourceClaimName": name}]
 
 
 def _make_composite(name: str, priority: str, minimum: int) -> Json:

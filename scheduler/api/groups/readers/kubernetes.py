@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
+
 from scheduler.api import names, values, wire
 from scheduler.api.groups.definitions import (
     Constraint,
     Definition,
     Disruption,
+    GroupClaim,
     GroupKey,
     Match,
     Membership,
@@ -25,6 +28,8 @@ KIND = "PodGroup.scheduling.k8s.io"
 COMPOSITE_KIND = "CompositePodGroup.scheduling.k8s.io"
 _FIELD = "spec.schedulingGroup"
 _NAME = "podGroupName"
+# So many claims the API lets a group have.
+_CLAIMS_MAX = 4
 _PRIORITY_MAX = 2_000_001_000
 _POLICIES = {"Never": False, "PreemptLowerPriority": True}
 _DISRUPTIONS = {"single": Disruption.SINGLE, "all": Disruption.WHOLE}
@@ -47,7 +52,8 @@ def read_member(pod: wire.Pod, key: GroupKey) -> Membership:
 
 def read_group(found: KubePodGroup) -> Definition:
     """Read a PodGroup."""
-    return _read(found, KIND, "minCount")
+    definition = _read(found, KIND, "minCount")
+    return msgspec.structs.replace(definition, claims=_read_claims(found))
 
 
 def read_composite(found: CompositePodGroup) -> Definition:
@@ -69,6 +75,21 @@ def _read(found: KubePodGroup | CompositePodGroup, kind: str, minimum: str) -> D
         preempts=_read_preempts(spec),
         disruption=_read_disruption(spec),
         parent=GroupKey(COMPOSITE_KIND, namespace, parent) if parent else None,
+    )
+
+
+def _read_claims(found: KubePodGroup) -> tuple[GroupClaim, ...]:
+    """Read the ResourceClaims of a PodGroup. The API server drops them unless DRAWorkloadResourceClaims is on."""
+    field = "spec.resourceClaims"
+    spec = values.read_mapping(found.spec, "spec")
+    entries = reading.read_few(spec.get("resourceClaims"), field, dict, _CLAIMS_MAX)
+    return tuple(
+        GroupClaim(
+            reading.read_name(one.get("name"), f"{field}[{i}].name"),
+            reading.read_optional_name(one, "resourceClaimName", f"{field}[{i}]"),
+            reading.read_optional_name(one, "resourceClaimTemplateName", f"{field}[{i}]"),
+        )
+        for i, one in enumerate(entries)
     )
 
 

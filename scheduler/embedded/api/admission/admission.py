@@ -8,7 +8,15 @@ import base64
 from collections.abc import Callable
 from typing import Any
 
-from scheduler.embedded.api.admission import amounts, crds, pods, podupdates, schemas, workloads
+from scheduler.embedded.api.admission import (
+    amounts,
+    crds,
+    devices,
+    pods,
+    podupdates,
+    schemas,
+    workloads,
+)
 from scheduler.embedded.store import events
 from scheduler.embedded.store.kinds import Kind
 from scheduler.embedded.store.statuses import (
@@ -32,6 +40,8 @@ def fill_in(kind: Kind, body: Json) -> None:
         schemas.fill_in(kind.schema, body)
     elif workloads.are_workloads(kind.resource):
         workloads.fill_in(kind.resource, body)
+    elif devices.are_devices(kind.resource):
+        devices.fill_in(kind.resource, body)
     elif kind.resource in _FILL_IN:
         _FILL_IN[kind.resource](body)
     for path, value in _DEFAULTS.get(kind.resource, {}).items():
@@ -90,14 +100,25 @@ def find_problems(kind: Kind, body: Json) -> list[Cause]:
         return events.find_problems(body, new_api=kind.group != "")
     if workloads.are_workloads(kind.resource):
         return workloads.find_problems(kind.resource, body)
+    if devices.are_devices(kind.resource):
+        return devices.find_problems(kind.resource, body)
     check = _PROBLEMS.get(kind.resource)
     return check(body) if check is not None else []
 
 
-def find_change_problems(kind: Kind, new: Json, old: Json) -> list[Cause]:
+def find_change_problems(kind: Kind, new: Json, old: Json, subresource: str = "") -> list[Cause]:
     """Return what is wrong with a change itself, apart from its result."""
+    if subresource:
+        is_status = subresource == "status"
+        return devices.find_status_problems(kind.resource, new, old) if is_status else []
     if workloads.are_workloads(kind.resource):
         return workloads.find_change_problems(kind.resource, new, old)
+    if devices.are_devices(kind.resource):
+        return devices.find_change_problems(kind.resource, new, old)
+    return _find_rest_of_change(kind, new, old)
+
+
+def _find_rest_of_change(kind: Kind, new: Json, old: Json) -> list[Cause]:
     match kind.resource:
         case "pods":
             return podupdates.find_problems(new["spec"], old["spec"])

@@ -106,8 +106,7 @@ class Registry:
             admission.fill_in(kind, body)
             admission.readmit(kind, body)
         causes = metadata.find_update_problems(body["metadata"], old["metadata"])
-        if not subresource:
-            causes += admission.find_change_problems(kind, body, old)
+        causes += admission.find_change_problems(kind, body, old, subresource)
         if kind.bucket != "events":
             causes += admission.find_problems(kind, body)
         if causes:

@@ -24,6 +24,7 @@ MERGE_KEYS = {
     "initContainers": "name",
     "ownerReferences": "uid",
     "podIPs": "ip",
+    "reservedFor": "uid",
     "resourceClaimStatuses": "name",
     "resourceClaims": "name",
     "schedulingGates": "name",

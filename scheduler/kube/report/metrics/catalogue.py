@@ -280,6 +280,31 @@ NODE_STRANDED = Family(
     ("node",),
 )
 
+_STATES = "allocated, free, tainted (a taint keeps it from claims) or blocked (too little is left of the counters that it draws on)"
+DEVICES = Family(
+    "evenkeel_devices",
+    _GAUGE,
+    f"Devices of ResourceSlices, by driver and state: {_STATES}.",
+    ("driver", "state"),
+)
+CLASS_DEVICES = Family(
+    "evenkeel_class_devices",
+    _GAUGE,
+    f"Devices of a DeviceClass, by state: {_STATES}. A device may be of several classes.",
+    ("class", "state"),
+)
+POOLS = Family(
+    "evenkeel_device_pools",
+    _GAUGE,
+    "Pools of ResourceSlices, by driver and state: whole, incomplete (slices are missing) or invalid (slices contradict each other).",
+    ("driver", "state"),
+)
+CLAIMS = Family(
+    "evenkeel_resource_claims",
+    _GAUGE,
+    "ResourceClaims, by state: reserved, unreserved (it has devices that nobody has reserved) or waiting (it has none).",
+    ("state",),
+)
 NAMESPACE_GPUS = Family(
     "evenkeel_namespace_gpus_allocated",
     _GAUGE,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import structlog
@@ -17,11 +17,15 @@ from prometheus_client import Metric
 
 from scheduler.engine.engine import Engine
 from scheduler.engine.questions import measures
+from scheduler.engine.questions.claims import CountedClaims
+from scheduler.engine.questions.contract import Steps
 from scheduler.engine.questions.measures import StrandedFigures
-from scheduler.kube.report.metrics import catalogue, namespaces, text
+from scheduler.kube.report.metrics import catalogue, claims, namespaces, text
 from scheduler.measure import figures as m
+from scheduler.measure.claimed import ClaimFigures
 from scheduler.measure.figures import Figures
 
+T = TypeVar("T")
 _SECONDS = 10.0
 _LOOK_SECONDS = 1.0
 _SHARE = 0.01
@@ -38,6 +42,7 @@ _METRICS = (
 
 class _Measured(NamedTuple):
     found: StrandedFigures
+    claimed: ClaimFigures
     at: float
 
 
@@ -74,34 +79,42 @@ class Stranded:
 
     async def _measure(self) -> float:
         """Measure once; return the seconds of the loop that it took."""
-        spent, steps = 0.0, self._engine.ask(measures.Stranded())
-        while True:
-            began = time.perf_counter()
-            try:
-                next(steps)
-            except StopIteration as end:
-                self._last = _Measured(end.value, time.time())
-                return spent + time.perf_counter() - began
-            spent += time.perf_counter() - began
-            await asyncio.sleep(0)
+        found, spent = await _take(self._engine.ask(measures.Stranded()))
+        claimed, more = await _take(self._engine.ask(CountedClaims()))
+        self._last = _Measured(found, claimed, time.time())
+        return spent + more
 
     def collect(self) -> Iterator[Metric]:
         """Yield the last measures; none on a replica that does not decide."""
         if self._last is None or not self._is_deciding():
             return
-        (figures, gpus), at = self._last
+        (figures, gpus), claimed, at = self._last
         amounts = figures.amounts.sum(axis=2).tolist()
         for (metric, unit), dimension in zip(_METRICS, range(len(m.DIMENSIONS)), strict=True):
             yield metric.make_metric(
                 ((part,), amounts[i][dimension] * unit) for i, part in enumerate(m.FIGURES)
             )
         yield namespaces.make_allocated(gpus)
+        yield from claims.collect(claimed)
         yield catalogue.MEASURED.make_single(at)
 
     def get_node_figures(self) -> Figures | None:
         """Return the last figures of every node, if there are to be any; None on a replica that does not decide."""
         last = self._last if self._per_node and self._is_deciding() else None
         return last.found.figures if last is not None else None
+
+
+async def _take(steps: Steps[T]) -> tuple[T, float]:
+    """Take an answer step by step; return it with the seconds of the loop that it took."""
+    spent = 0.0
+    while True:
+        began = time.perf_counter()
+        try:
+            next(steps)
+        except StopIteration as end:
+            return end.value, spent + time.perf_counter() - began
+        spent += time.perf_counter() - began
+        await asyncio.sleep(0)
 
 
 def write_lines(figures: Figures) -> bytes:

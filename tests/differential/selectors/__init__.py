@@ -1,0 +1,1 @@
+"""Kubernetes' judge of devices and ours, on expressions of upstream's, of our own, and on random ones."""
