@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 from weakref import WeakValueDictionary
@@ -119,6 +119,8 @@ class ClaimShape:
         tolerations: for each leaf by name its tolerations in JSON, which results repeat.
         resources: of a claim that stands for extended resources the resource of each request: the request counts only on
             nodes where a class serves this resource. Empty for any other claim.
+        leaves: all leaves with their requests, in order.
+        problem: why no claim of the shape can be allocated, as kube-scheduler says it; empty for nothing.
         cost: what its selectors may cost to compile and evaluate, in units of about a millisecond, by how long they are and
             how many loops are in each other; 0 for usual selectors.
     """
@@ -127,36 +129,10 @@ class ClaimShape:
     constraints: tuple[Constraint, ...]
     config: tuple[Config, ...]
     tolerations: Mapping[str, bytes]
-    resources: tuple[str, ...] = ()
-    cost: int = 0
-
-    def list_leaves(self) -> list[tuple[Request, Leaf]]:
-        """List all leaves with their requests, in order."""
-        return [(one, leaf) for one in self.requests for leaf in one.leaves]
-
-    def find_problem(self) -> str:
-        """Find why no claim of the shape can be allocated, as kube-scheduler says it; empty for nothing."""
-        for request in self.requests:
-            for leaf in request.leaves:
-                if leaf.problem:
-                    return f"request {request.name}: {leaf.problem}"
-            if not request.leaves:
-                return (
-                    f"request {request.name}: missing device class name (unsupported request type?)"
-                )
-        for i, one in enumerate(self.constraints):
-            if not one.attribute:
-                return f"constraint #{i}: empty constraint (unsupported constraint type?)"
-        n_before = 0
-        for request in self.requests:
-            n = request.n_least
-            if n_before + n > DEVICES_MAX:
-                return (
-                    f"request {request.name}: adding {n} devices exceeds the claim limit of "
-                    f"{DEVICES_MAX}, with {n_before} already accounted for"
-                )
-            n_before += n
-        return ""
+    resources: tuple[str, ...]
+    leaves: tuple[tuple[Request, Leaf], ...]
+    problem: str
+    cost: int
 
 
 class ClaimShapes:
@@ -185,18 +161,44 @@ def _read_shape(spec: objects.ClaimSpec, resources: tuple[str, ...]) -> ClaimSha
         if leaf.tolerations
     }
     requests = tuple(_read_request(one) for one in given.requests or ())
-    texts = (text for one in requests for leaf in one.leaves for text in leaf.selectors)
+    constraints = tuple(_read_constraint(one) for one in given.constraints or ())
+    leaves = tuple((one, leaf) for one in requests for leaf in one.leaves)
     return ClaimShape(
         requests,
-        tuple(_read_constraint(one) for one in given.constraints or ()),
+        constraints,
         tuple(
             Config(tuple(one.requests or ()), _encoder.encode(one.opaque))
             for one in given.config or ()
         ),
         tolerations,
         resources,
-        sum(_estimate_cost(text) for text in texts if text),
+        leaves,
+        _find_problem(requests, constraints),
+        sum(_estimate_cost(text) for _, leaf in leaves for text in leaf.selectors if text),
     )
+
+
+def _find_problem(requests: Iterable[Request], constraints: Iterable[Constraint]) -> str:
+    """Find why nothing can be allocated for these requests, as ``ClaimShape.problem``."""
+    for request in requests:
+        for leaf in request.leaves:
+            if leaf.problem:
+                return f"request {request.name}: {leaf.problem}"
+        if not request.leaves:
+            return f"request {request.name}: missing device class name (unsupported request type?)"
+    for i, one in enumerate(constraints):
+        if not one.attribute:
+            return f"constraint #{i}: empty constraint (unsupported constraint type?)"
+    n_before = 0
+    for request in requests:
+        n = request.n_least
+        if n_before + n > DEVICES_MAX:
+            return (
+                f"request {request.name}: adding {n} devices exceeds the claim limit of "
+                f"{DEVICES_MAX}, with {n_before} already accounted for"
+            )
+        n_before += n
+    return ""
 
 
 def _estimate_cost(text: str) -> int:

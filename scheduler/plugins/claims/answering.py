@@ -17,7 +17,7 @@ from scheduler.api.claims.answers import Allotment, Given
 from scheduler.api.claims.devices import PoolKey
 from scheduler.api.claims.extended import draw_claim, find_pod, write_claim
 from scheduler.api.claims.requests import ClaimShape, Leaf, Request
-from scheduler.plugins.claims.needs import Needs, list_pending
+from scheduler.plugins.claims.needs import Needs
 from scheduler.schema import columns as c
 from scheduler.schema import devices as d
 from scheduler.schema.world import Run
@@ -49,20 +49,17 @@ def list_allotments(
     picks: list[list[tuple[int, int]]] = [[] for _ in needs.pending]
     for device, leaf in zip(run.device[k, :n].tolist(), run.leaf[k, :n].tolist(), strict=True):
         picks[int(ask.leaves[leaf, d.LEAF_CLAIM])].append((device, leaf))
-    pending = list_pending(pod, claims)
-    new = {
-        claim.key: _allot(claim, of_claim, claims, ask, node)
-        for claim, of_claim in zip(pending, picks, strict=True)
-    }
-    found = []
-    for name in dict.fromkeys(one.name for one in claims.list_entries(pod)):
-        claim = claims.claims.get((pod.namespace, name or ""))
-        if claim is not None and find_pod(claim.key):
+    waiting, found, base = iter(picks), list[Allotment](), 0
+    for claim in claims.list_claims(pod):
+        mine: Allotment | None = None
+        if claims.get_given(claim) is None:
+            mine = _allot(claim, next(waiting), claims, (ask, base), node)
+            base += len(claim.shape.leaves)
+        if not find_pod(claim.key):
+            found.append(mine or _join_claim(claim, claims))
+        elif mine is not None and mine.given:
             # The claim is made for what classes serve on the node, if they serve anything there.
-            if (mine := new.get(claim.key)) is not None and mine.given:
-                found.append(mine._replace(made=_draw(pod, claim, mine, claims)))
-        elif claim is not None:
-            found.append(new.get(claim.key) or _join_claim(claim, claims))
+            found.append(mine._replace(made=_draw(pod, claim, mine, claims)))
     return tuple(found)
 
 
@@ -76,11 +73,11 @@ def _allot(
     claim: Claim,
     picks: Sequence[tuple[int, int]],
     claims: Claims,
-    ask: d.ClaimAsk,
+    asked: tuple[d.ClaimAsk, int],
     node: str,
 ) -> Allotment:
-    leaves = claim.shape.list_leaves()
-    base = _find_first_leaf(ask, picks)
+    """Make what a claim gets; ``asked`` has the number of its first leaf."""
+    leaves, (ask, base) = claim.shape.leaves, asked
     given: list[Given] = []
     chosen: dict[str, tuple[Request, Leaf]] = {}
     for device, number in picks:
@@ -109,14 +106,6 @@ def _draw(pod: PodRecord, claim: Claim, one: Allotment, claims: Claims) -> bytes
     }
     classes = {name: of for name, of in claims.backing.items() if name in served}
     return write_claim(draw_claim(pod.template.extended, classes))
-
-
-def _find_first_leaf(ask: d.ClaimAsk, picks: Sequence[tuple[int, int]]) -> int:
-    """Find the number of the first leaf of the claim that has these picks; 0 for no picks."""
-    if not picks:
-        return 0
-    claim = ask.leaves[picks[0][1], d.LEAF_CLAIM]
-    return int((ask.leaves[:, d.LEAF_CLAIM] < claim).sum())
 
 
 def _give(
@@ -167,13 +156,17 @@ def _list_config(
     shape: ClaimShape, chosen: Sequence[tuple[Request, Leaf]], claims: Claims
 ) -> list[Json]:
     """List the configurations of the chosen classes, each once, then those of the claim that are about a chosen request."""
+    found_classes = {leaf.of_class: claims.classes.get(leaf.of_class) for _, leaf in chosen}
+    config = {name: one.config for name, one in found_classes.items() if one is not None}
+    if not shape.config and not any(config.values()):
+        return []
     by_class: dict[str, list[str]] = {}
     for _, leaf in chosen:
         by_class.setdefault(leaf.of_class, []).append(leaf.name)
     found = [
         _write_config("FromClass", requests, _encoder.encode(one.opaque))
         for name, requests in by_class.items()
-        for one in (claims.classes[name].config if name in claims.classes else ())
+        for one in config.get(name, ())
     ]
     names = {name for request, leaf in chosen for name in (request.name, leaf.name)}
     found += [
@@ -232,6 +225,8 @@ def count_most(ask: d.ClaimAsk, most_on_a_node: int) -> tuple[int, int]:
 
 def _count_cells(ask: d.ClaimAsk) -> int:
     """Count the most cells that a device has of which something is consumed."""
+    if not ask.amounts.size:
+        return 0
     starts: c.Ints = np.unique(ask.consumes[ask.consumes >= 0])
     ends = np.append(starts[1:], ask.amounts.size)
     return int((ends - starts).max()) if starts.size else 0

@@ -13,10 +13,14 @@ from scheduler.plugins.claims.masks import Mask
 from scheduler.schema import columns as c
 from scheduler.schema import devices as d
 from scheduler.schema import empty
+from scheduler.schema.handles import share_array
 from scheduler.state.claims.store import Claims
 
 # So many devices are looked at for one node at most.
 _LOOKED_AT_MAX = 200_000
+# Most claims have none.
+_NO_CONSTRAINTS: c.Ints = share_array(np.zeros((0, d.N_CONSTRAINT), np.int64))
+_NO_AMOUNTS: c.Ints = share_array(np.zeros(0, np.int64))
 
 
 def compile_claims(
@@ -57,7 +61,7 @@ def compile_claims(
         barred=np.array([one.barred for one in found], np.bool_).reshape(len(found), n_kinds),
         picked=np.array(picked, np.bool_).reshape(len(picked), table.columns.kind.size),
         consumes=consumes,
-        amounts=np.array(amounts, np.int64),
+        amounts=np.array(amounts, np.int64) if amounts else _NO_AMOUNTS,
         constraints=constraints,
         is_about=is_about,
         policy=find_policy(placement),
@@ -128,6 +132,8 @@ def _compile_leaves(
 def _compile_constraints(
     shapes: Sequence[ClaimShape], leaves: Sequence[tuple[int, Request, Leaf]], claims: Claims
 ) -> tuple[c.Ints, c.Flags]:
+    if not any(one.constraints for one in shapes):
+        return _NO_CONSTRAINTS, np.zeros((0, len(leaves)), np.bool_)
     figures: list[tuple[int, int, bool]] = []
     is_about: list[list[bool]] = []
     for i, shape in enumerate(shapes):

@@ -187,7 +187,7 @@ def get_masks(claims: Claims, shape: ClaimShape) -> Masks:
             masks = [_judge_leaf(claims, cache, leaf) for leaf in request.leaves]
         except _TooCostly:
             found.problem = _COSTLY
-            found.leaves += [_make_empty(table)] * (len(shape.list_leaves()) - len(found.leaves))
+            found.leaves += [_make_empty(table)] * (len(shape.leaves) - len(found.leaves))
             return found
         found.leaves += masks
         if not any(one.kinds.any() or one.barred.any() for one in masks) and not found.problem:

@@ -76,17 +76,17 @@ def find_needs(pod: PodRecord, claims: Claims, plugins: KubePlugins) -> Needs | 
     for one, claim in found:
         if claim is None:
             continue
-        if text := _find_refusal(pod, claim, claims):
+        given = claims.get_given(claim)
+        if text := _find_refusal(pod, claim, claims, is_given=given is not None):
             return Needs(Refusal(NAME, text))
-        given = claims.find_given(claim.key)
         if given is None:
             pending.append(claim.shape)
             is_shared = not one.template or len(claims.list_users(claim.key)) > 1
             is_single = is_single or is_shared
         else:
             got = {each.request for each in given}
-            leaves = claim.shape.list_leaves()
-            preferred += sum(each.measure_worth(leaf) for each, leaf in leaves if leaf.name in got)
+            leaves = (each for each in claim.shape.leaves if each[1].name in got)
+            preferred += sum(each.measure_worth(leaf) for each, leaf in leaves)
             places = _NOWHERE if claim.failure else _find_places(claim, claims)
             if places is not None:
                 terms[places] = None
@@ -102,7 +102,7 @@ def _find_places(claim: Claim, claims: Claims) -> tuple[NodeTerm, ...] | None:
 
 def list_pending(pod: PodRecord, claims: Claims) -> list[Claim]:
     """List the claims of a pod that have nothing yet, in the order of ``Needs.pending``."""
-    return [one for one in claims.list_claims(pod) if claims.find_given(one.key) is None]
+    return [one for one in claims.list_claims(pod) if claims.get_given(one) is None]
 
 
 def find_group(pod: PodRecord) -> str:
@@ -135,13 +135,16 @@ def _find_owner_text(pod: PodRecord, claim: Claim) -> str:
     return NOT_OWNER.format(key, pod.key)
 
 
-def _find_refusal(pod: PodRecord, claim: Claim, claims: Claims) -> str:
-    """Find why no node would do for a claim that the pod can have by itself; empty for no reason."""
+def _find_refusal(pod: PodRecord, claim: Claim, claims: Claims, *, is_given: bool) -> str:
+    """Find why no node would do for a claim that the pod can have by itself; empty for no reason.
+
+    ``is_given``: the claim has devices, by the API server or by a decision.
+    """
     if claim.given is not None:
         is_reserved = pod.uid in claim.reserved or find_group(pod) in claim.groups
         is_full = not is_reserved and len(claim.reserved) >= CONSUMERS_MAX
         return IN_USE if is_full else ""
-    if claims.find_given(claim.key) is not None:
+    if is_given:
         if claims.find_decision(claim.key) is not None:
             # The pod gets what was decided for another one, whichever of them writes the claim first.
             return ""
@@ -154,9 +157,9 @@ def _find_refusal(pod: PodRecord, claim: Claim, claims: Claims) -> str:
 
 def find_problem(claims: Claims, key: ClaimKey, claim: Claim) -> str:
     """Find why a claim cannot be allocated on any node; empty for no reason."""
-    for request, leaf in claim.shape.list_leaves():
+    for request, leaf in claim.shape.leaves:
         if leaf.of_class and leaf.of_class not in claims.classes:
             return NO_CLASS.format(leaf.name if request.is_choice else request.name, leaf.of_class)
-    if problem := claim.shape.find_problem():
-        return PROBLEM.format("/".join(key), problem)
+    if claim.shape.problem:
+        return PROBLEM.format("/".join(key), claim.shape.problem)
     return masks.get_masks(claims, claim.shape).problem.replace("{claim}", "/".join(key))

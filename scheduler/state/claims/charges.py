@@ -83,19 +83,26 @@ class Charges(ExtendedSupply):
 
     def find_decision(self, key: ClaimKey) -> tuple[Allotment, str] | None:
         """Find what was decided for a claim; None for nothing, or if another claim has the name now."""
-        decided, claim = self.decided.get(key), self.claims.get(key)
-        return decided if decided and claim is not None and decided[0].uid == claim.uid else None
+        decided = self.decided.get(key)
+        if decided is None:
+            return None
+        claim = self.claims.get(key)
+        return decided if claim is not None and decided[0].uid == claim.uid else None
 
     def find_given(self, key: ClaimKey) -> tuple[Given, ...] | None:
         """Return the devices that a claim has, by the API server or by a decision; None for none."""
         claim = self.claims.get(key)
-        if claim is not None and claim.given is not None:
+        return self.get_given(claim) if claim is not None else None
+
+    def get_given(self, claim: Claim) -> tuple[Given, ...] | None:
+        """Return the devices that a claim has, as ``find_given``."""
+        if claim.given is not None:
             return claim.given
-        decided = self.find_decision(key)
-        if decided is None and claim is not None:
-            doubted = self._doubts.find(claim)
-            return doubted.given if doubted is not None else None
-        return decided[0].given if decided else None
+        decided = self.decided.get(claim.key)
+        if decided is not None and decided[0].uid == claim.uid:
+            return decided[0].given
+        doubted = self._doubts.find(claim)
+        return doubted.given if doubted is not None else None
 
     def _is_joined(self, one: Allotment, pod: PodRecord) -> bool:
         """Whether the same was decided for a claim with another pod, which is charged for it."""

@@ -6,11 +6,14 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, is_dataclass
 from functools import cache
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
 
 _ListParts = Callable[[Any], Iterable[Any]]
+# Types of most values, which have no parts.
+_WHOLE = frozenset({str, int, bool, float})
 
 
 def estimate_bytes(*values: Any) -> int:
@@ -20,10 +23,12 @@ def estimate_bytes(*values: Any) -> int:
     n = 0
     while left:
         one = left.pop()
-        if id(one) in known:
+        if one is None or id(one) in known:
             continue
         known.add(id(one))
         n += sys.getsizeof(one)
+        if type(one) in _WHOLE:
+            continue
         if isinstance(one, np.ndarray):
             # A view of another array has no bytes of its own.
             n += one.nbytes if one.base is not None else 0
@@ -44,5 +49,6 @@ def _find_parts(kind: type[Any]) -> _ListParts | None:
         return lambda one: one
     if is_dataclass(kind):
         names = [field.name for field in fields(kind)]
-        return lambda one: [getattr(one, name) for name in names]
+        # One name is given twice, so that the answer is a tuple for any number of them.
+        return attrgetter(*names, names[0]) if names else None
     return None

@@ -157,7 +157,7 @@ def _choose_unit(amount: int) -> int:
 def _list_revisions(asking: Asking, pod: PodRecord, claim: Claim) -> Iterator[Revise]:
     """List the changes of a claim: smaller requests as large as they may be, the others one by one."""
     shape = claim.shape
-    for request, leaf in shape.list_leaves():
+    for request, leaf in shape.leaves:
         at = _At(claim, request, leaf)
         smaller: list[tuple[Callable[[int], Revise], int]] = [
             (at.request_count, leaf.n),
@@ -192,7 +192,7 @@ def _find_most(
 
 def _list_taints(claims: Claims, shape: ClaimShape, leaf: Leaf) -> list[tuple[Taint, ...]]:
     """List the sets of taints that alone keep a leaf from devices which would do."""
-    at = next(i for i, (_, one) in enumerate(shape.list_leaves()) if one is leaf)
+    at = next(i for i, (_, one) in enumerate(shape.leaves) if one is leaf)
     mask, known = masks.get_masks(claims, shape).leaves[at], claims.table.kinds.table.values
     barred = np.flatnonzero(mask.barred).tolist()
     return sorted({tuple(masks.list_untolerated(leaf, known[kind])) for kind in barred})

@@ -109,7 +109,7 @@ def _list_pending(asking: Asking, pod: PodRecord, judged: Judged | None) -> list
     each = [
         (claim, request, leaf)
         for claim in list_pending(pod, asking.cluster.claims)
-        for request, leaf in claim.shape.list_leaves()
+        for request, leaf in claim.shape.leaves
     ]
     return [_Pending(i, *one) for i, one in enumerate(each[:_REQUESTS])]
 
@@ -253,7 +253,7 @@ class _Near:
             taints = masks.list_untolerated(one.leaf, kind)
             return f"taint {', '.join(map(advice.write_taint, taints))} is not tolerated"
         if why is Why.FAILED:
-            leaves = [each for _, each in one.claim.shape.list_leaves()]
+            leaves = [each for _, each in one.claim.shape.leaves]
             mask = masks.get_masks(self._claims, one.claim.shape).leaves[leaves.index(one.leaf)]
             return mask.problems.get(number, "").replace(masks.CLAIM, "of the pod")
         found = masks.find_refusing(self._claims, one.leaf, row)
