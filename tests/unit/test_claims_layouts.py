@@ -81,8 +81,9 @@ def test_a_device_loses_room_and_what_fits(
     columns.kind = np.zeros(64, np.int32)
     columns.shareable, columns.n_cells = np.zeros(1, np.bool_), np.zeros(1, np.int64)
     table.write_draws(0, [(number, patterns[i])])
-    ask, s = empty.make_claim_ask(), empty.make_claim_scratch(1, 1, len(totals))
-    ask.leaves = np.zeros((1, d.N_LEAF), np.int64)
+    # All pods without claims share the empty one.
+    ask = empty.make_claim_ask().replace(leaves=np.zeros((1, d.N_LEAF), np.int64))
+    s = empty.make_claim_scratch(1, 1, len(totals))
     lost = counter_rooms.measure_room(totals, left, draws) - (
         rest := counter_rooms.measure_room(totals, after, draws)
     )
