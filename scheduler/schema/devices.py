@@ -89,6 +89,7 @@ class ClaimAsk(Handle):
     policy: int  # which of several devices come first, see FIRST_FIT
     preferred: int  # the points of alternatives that the pod's other claims have got
     is_ranked: bool  # whether a request has alternatives
+    by_state: bool  # whether nodes whose devices have one state are alike for it
     most: int  # so many devices are looked at for a node at most
 
 

@@ -49,8 +49,9 @@ def make_claim_ask() -> d.ClaimAsk:
         policy=d.FIRST_FIT,
         preferred=0,
         is_ranked=False,
+        by_state=True,
         most=0,
-    )
+    ).seal()
 
 
 def make_claim_scratch(

@@ -104,6 +104,7 @@ class Handle:
     fields: ClassVar[dict[str, Field]] = {}
     _words: array[int]
     _address: int
+    _is_sealed: ClassVar[bool] = False
 
     def __init__(self, *values: Any, **named: Any) -> None:
         fields = self.fields
@@ -134,6 +135,10 @@ class Handle:
         """Put another value into a field; kernels find it from the next call on."""
         if name not in self.fields:
             raise AttributeError(f"{type(self).__name__} has no field {name}")
+        if self._is_sealed:
+            raise AttributeError(
+                f"{type(self).__name__}.{name} is sealed: others hold the same handle"
+            )
         if value is not self.__dict__[name]:
             at, words = self.fields[name].at, self._read_words(name, value)
             self._words[at : at + len(words)] = array("q", words)
@@ -173,6 +178,11 @@ class Handle:
     def list_values(self) -> list[Any]:
         """List the values of all fields, in their order."""
         return [getattr(self, name) for name in self.fields]
+
+    def seal(self) -> Self:
+        """Refuse other values for its fields from now on, because very many handles hold this one; return it."""
+        self.__dict__["_is_sealed"] = True
+        return self
 
     def adopt(self, other: Self) -> None:
         """Take all values of another handle: who holds this handle finds tables there that have grown."""

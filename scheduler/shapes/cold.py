@@ -16,7 +16,6 @@ from scheduler.api.pods.templates import PodTemplate
 from scheduler.kernels.cold import choose
 from scheduler.modes.learning import Learner
 from scheduler.plugins import table
-from scheduler.plugins.claims.compiling import may_share
 from scheduler.schema import cold as schema
 from scheduler.schema import columns as c
 from scheduler.schema.world import Run, World
@@ -111,7 +110,7 @@ class Cold:
         if shape.ask.more:
             # Classes compare the cards of one family.
             return False
-        if shape.ask.claims.is_ranked or not may_share(shape.ask.claims):
+        if shape.ask.claims.is_ranked or not shape.ask.claims.by_state:
             # Alternatives of claims are scored beside those of all nodes, and like nodes have single devices that differ.
             return False
         if gpu is not None and (gpu.use_uuids or gpu.nouse_uuids):

@@ -12,6 +12,7 @@ from hypothesis.extra import numpy as arrays
 
 from scheduler.kernels import _handles, _jit, compiling
 from scheduler.schema import columns as c
+from scheduler.schema import empty
 from scheduler.schema.handles import (
     Flags2,
     Floats1,
@@ -206,3 +207,16 @@ def test_a_handle_that_adopts_another_is_found_by_kernels_where_it_was() -> None
     assert row >= n_rows
     assert columns.requested[c.CPU, row] == 1000
     checks.verify(cluster)
+
+
+def test_a_sealed_handle_keeps_its_values() -> None:
+    one = Inner(np.zeros(1, np.int64), 1).seal()
+    with pytest.raises(AttributeError, match=r"Inner\.at is sealed"):
+        one.at = 2
+    assert one.at == 1
+    assert one.replace(at=2).at == 2
+
+
+def test_what_all_pods_without_claims_share_is_sealed() -> None:
+    with pytest.raises(AttributeError, match="sealed"):
+        empty.make_claim_ask().most = 5

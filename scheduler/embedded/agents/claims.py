@@ -19,6 +19,7 @@ from typing import Any
 import aiohttp
 
 from scheduler.embedded.agents.apiclient import STRATEGIC, CallError, Client
+from scheduler.embedded.agents.tasks import keep_running
 from scheduler.embedded.agents.workloads import naming
 
 Json = dict[str, Any]
@@ -53,16 +54,8 @@ async def run(
             controller.follow_groups(),
             controller.work(),
         ]
-        tasks = [asyncio.create_task(one) for one in work]
-        try:
+        async with keep_running(work):
             yield
-        finally:
-            for task in tasks:
-                task.cancel()
-            results = await asyncio.gather(*tasks, return_exceptions=True)
-            for result in results:
-                if isinstance(result, Exception):
-                    raise result
     finally:
         await client.close()
 

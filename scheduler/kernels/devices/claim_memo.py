@@ -1,7 +1,7 @@
 """What the search found for a pod on a node, for all nodes whose devices have the same state.
 
-Nothing may be charged while the memo is open. It is not used for pods that tell devices apart which states do not: by
-attributes of single devices, or by constraints; nor for extended resources, which other nodes may serve otherwise.
+Nothing may be charged while the memo is open. It is used only for pods for which such nodes are alike, see
+``ClaimAsk.by_state``.
 """
 
 from __future__ import annotations
@@ -17,10 +17,7 @@ UNKNOWN = -9
 def open_memo(ask: d.ClaimAsk, s: d.ClaimScratch) -> None:
     """Begin with the claims of a pod."""
     s.memo.number[0] += 1
-    s.memo.number[1] = 1 if ask.picked.shape[0] == 0 and ask.constraints.shape[0] == 0 else 0
-    for leaf in range(ask.leaves.shape[0]):
-        if ask.leaves[leaf, d.LEAF_RESOURCE] >= 0:
-            s.memo.number[1] = 0
+    s.memo.number[1] = 1 if ask.by_state else 0
 
 
 @tiny

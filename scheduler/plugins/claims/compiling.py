@@ -67,6 +67,7 @@ def compile_claims(
         policy=find_policy(placement),
         preferred=preferred,
         is_ranked=bool(figures[:, d.LEAF_WORTH].any()),
+        by_state=_are_known_by_state(figures, len(picked), len(constraints)),
         most=_LOOKED_AT_MAX,
     )
 
@@ -75,7 +76,8 @@ def bind_requests(ask: d.ClaimAsk) -> d.ClaimAsk:
     """Let all requests count on every node, also what stands for extended resources that a device plugin serves there."""
     leaves = ask.leaves.copy()
     leaves[:, d.LEAF_RESOURCE] = -1
-    return ask.replace(leaves=leaves)
+    by_state = _are_known_by_state(leaves, len(ask.picked), len(ask.constraints))
+    return ask.replace(leaves=leaves, by_state=by_state)
 
 
 def list_versions(ask: d.ClaimAsk, claims: Claims) -> tuple[int, ...]:
@@ -86,10 +88,12 @@ def list_versions(ask: d.ClaimAsk, claims: Claims) -> tuple[int, ...]:
     return claims.version, table.version, written, table.most, table.most_counters
 
 
-def may_share(ask: d.ClaimAsk) -> bool:
-    """Whether nodes whose devices have one state are alike for an ask: as ``kernels/devices/claim_memo.open_memo``."""
-    is_picky = ask.picked.shape[0] or ask.constraints.shape[0]
-    return not is_picky and bool((ask.leaves[:, d.LEAF_RESOURCE] < 0).all())
+def _are_known_by_state(leaves: c.Ints, n_picky: int, n_constraints: int) -> bool:
+    """Whether nodes whose devices have one state are alike for these leaves.
+
+    They are not for what reads attributes of single devices, nor for extended resources, which nodes may serve otherwise.
+    """
+    return not (n_picky or n_constraints) and bool((leaves[:, d.LEAF_RESOURCE] < 0).all())
 
 
 def find_policy(placement: Placement) -> int:

@@ -13,6 +13,7 @@ from typing import Any
 import aiohttp
 
 from scheduler.embedded.agents.apiclient import CallError, Client
+from scheduler.embedded.agents.tasks import keep_running
 from scheduler.embedded.agents.workloads import (
     cache,
     deployments,
@@ -57,17 +58,9 @@ async def run(
     controllers = Controllers(client, known)
     try:
         await known.prime()
-        tasks = [asyncio.create_task(known.follow(kind)) for kind in cache.KINDS]
-        tasks.append(asyncio.create_task(controllers.work()))
-        try:
+        work = [known.follow(kind) for kind in cache.KINDS]
+        async with keep_running([*work, controllers.work()]):
             yield
-        finally:
-            for task in tasks:
-                task.cancel()
-            results = await asyncio.gather(*tasks, return_exceptions=True)
-            for result in results:
-                if isinstance(result, Exception):
-                    raise result
     finally:
         await client.close()
 
